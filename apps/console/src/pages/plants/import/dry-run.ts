@@ -1,7 +1,9 @@
 import type { Shop } from '@plant-shop/client';
 import { type Column, COLUMNS, type SourceLine } from '../../../../../../tools/plants/csv.mjs';
+import { formatNumber } from '../../../ui/numbers.js';
+import { addedPlants } from './current-import.js';
 import type { PlantFile, PlantReading } from './plant-file.js';
-import { faultsOfLine, type LineFault, type LineProblem, ofRow, type PlantValues, reportHeader, reportRow, valuesOf } from './report.js';
+import { faultsOfLine, idOf, type LineFault, type LineProblem, ofRow, type PlantValues, reportHeader, reportRow, valuesOf } from './report.js';
 
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'refused';
 
@@ -18,6 +20,8 @@ export interface DryLine {
   /** Columns that would change, without the stock. */
   readonly changed: readonly Column[];
   readonly faults: readonly LineFault[];
+  /** The plant that this row of this file added before; it adds no other. */
+  readonly addedAs?: number;
 }
 
 export interface DryRun {
@@ -25,6 +29,10 @@ export interface DryRun {
   /** Existing plants whose free units would be set. */
   readonly stocks: number;
   readonly blank: number;
+  /** Unchanged plants that the file has added before. */
+  readonly added: number;
+  /** Why lines must not be sent that name the plant of a line before them, by their numbers. */
+  readonly repeats: ReadonlyMap<number, string>;
   /** New plants that would share a name with others. */
   readonly sameNames: readonly SameName[];
   /** The first lines. */
@@ -70,7 +78,7 @@ export async function dryRun({ shop, file, reading, signal, onPart }: {
   /** Called with the part that is done, from 0 to 1. */
   readonly onPart: (part: number) => void;
 }): Promise<DryRun> {
-  const run = new Run(shop, signal);
+  const run = new Run(shop, file, signal);
   let part = 0;
   let waiting: SourceLine[] = [];
   const judge = async (): Promise<void> => {
@@ -92,22 +100,26 @@ class Run {
   private readonly report: Blob[] = [];
   private stocks = 0;
   private blank = 0;
-  /** Plants as the lines so far would leave them, by id, and those without one by line. */
-  private readonly plants = new Map<string, PlantValues>();
-  /** Keys of `plants` by external id. */
-  private readonly owners = new Map<unknown, string>();
+  private added = 0;
+  /** The first lines of the plants, by what names these in a line, or by what the shop says they are. */
+  private readonly firstLines = new Map<string, number>();
+  private readonly repeats = new Map<number, string>();
   /** New plants, by their names in small letters. */
   private readonly names = new Map<string, { readonly name: string; readonly lines: number[]; plantId?: number }>();
 
   constructor(
     private readonly shop: Shop,
+    private readonly file: PlantFile,
     private readonly signal: AbortSignal,
   ) {}
 
   /** @returns how many of the lines were judged, at least one */
   async judge(lines: readonly SourceLine[]): Promise<number> {
-    const { before, sent, taken } = this.pieceOf(lines);
-    const answers = sent.length === 0 ? [] : (await this.ask([...before, ...sent.map(({ text }) => text)])).slice(before.length);
+    const { sent, taken } = this.pieceOf(lines);
+    const answers = sent.length === 0 ? [] : await this.ask(sent.map(({ text }) => text));
+    const repeated = sent.filter((line, n) => this.isRepeat(line, plantOf(answers[n] ?? {})));
+    // Its answers for the other lines follow from these, too.
+    if (repeated.length > 0) return this.judge(lines);
     const judged = new Map(sent.map((line, n) => [line, answers[n]]));
     let count = 0;
     for (const line of lines.slice(0, taken)) {
@@ -123,27 +135,40 @@ class Run {
   }
 
   result(): DryRun {
-    const { counts, stocks, blank, lines, refused } = this;
+    const { counts, stocks, blank, added, repeats, lines, refused } = this;
     const sameNames = [...this.names.values()].filter((one) => one.lines.length > 1 || one.plantId !== undefined);
-    return { counts, stocks, blank, sameNames, lines, refused, report: new Blob([reportHeader, ...this.report], { type: 'text/csv' }) };
+    return { counts, stocks, blank, added, repeats, sameNames, lines, refused, report: new Blob([reportHeader, ...this.report], { type: 'text/csv' }) };
   }
 
-  /** As many lines as the shop previews at once, with the plants before that they depend on. */
-  private pieceOf(lines: readonly SourceLine[]): { readonly before: readonly string[]; readonly sent: readonly SourceLine[]; readonly taken: number } {
-    const before = new Map<string, string>();
+  /** As many lines as the shop previews at once, without those that need no question. */
+  private pieceOf(lines: readonly SourceLine[]): { readonly sent: readonly SourceLine[]; readonly taken: number } {
     const sent: SourceLine[] = [];
     let bytes = 0;
     for (const [n, line] of lines.entries()) {
-      if (line.text === '' || line.fault !== undefined) continue;
-      const { id, externalId } = valuesOf(line.text);
-      const needed = [keyOf(id), this.owners.get(externalId)].filter((key): key is string => key !== undefined && this.plants.has(key) && !before.has(key));
-      const texts = needed.map((key) => JSON.stringify(this.plants.get(key)));
-      bytes += [...texts, line.text].reduce((sum, text) => sum + encoder.encode(text).length, 0);
-      if (sent.length > 0 && (before.size + needed.length + sent.length + 1 > mostLines || bytes > mostBytes)) return { before: [...before.values()], sent, taken: n };
-      for (const [m, key] of needed.entries()) before.set(key, texts[m] ?? '');
+      if (line.text === '' || line.fault !== undefined || this.addedAs(line) !== undefined || this.isRepeat(line, namesOf(valuesOf(line.text)))) continue;
+      bytes += encoder.encode(line.text).length;
+      if (sent.length > 0 && (sent.length === mostLines || bytes > mostBytes)) return { sent, taken: n };
       sent.push(line);
     }
-    return { before: [...before.values()], sent, taken: lines.length };
+    return { sent, taken: lines.length };
+  }
+
+  private addedAs(line: SourceLine): number | undefined {
+    return line.isNew ? addedPlants.get(this.file.keyOf(line)) : undefined;
+  }
+
+  /** Whether a line before it has one of these names of a plant. The stock of both, one after the other, would be there for a moment. */
+  private isRepeat({ number }: SourceLine, names: readonly PlantName[]): boolean {
+    if (this.repeats.has(number)) return true;
+    for (const { key, fault } of names) {
+      const first = this.firstLines.get(key) ?? number;
+      if (first < number) {
+        this.repeats.set(number, `${fault} line ${formatNumber(first)}.`);
+        return true;
+      }
+    }
+    for (const { key } of names) this.firstLines.set(key, number);
+    return false;
   }
 
   private async ask(lines: readonly string[]): Promise<readonly Answer[]> {
@@ -151,24 +176,30 @@ class Run {
     return data.split('\n').filter((text) => text !== '').map((text) => JSON.parse(text) as Answer);
   }
 
-  private add({ number, text, fault }: SourceLine, answer: Answer | undefined): void {
+  private add(line: SourceLine, answer: Answer | undefined): void {
+    const { number, text, fault = this.repeats.get(number) } = line;
     if (text === '') {
       this.blank += 1;
       return;
     }
-    const given = fault === undefined ? valuesOf(text) : {};
+    const given = line.fault === undefined ? valuesOf(text) : {};
+    const addedAs = this.addedAs(line);
+    if (addedAs !== undefined) {
+      this.counts.unchanged += 1;
+      this.added += 1;
+      if (this.lines.length < mostShownLines) this.lines.push({ number, outcome: 'unchanged', given, changed: [], faults: [], addedAs });
+      return;
+    }
     const { result = 'refused', before, after, free, namesake, problem } = answer ?? {};
     this.counts[result] += 1;
     if (result === 'refused') {
       const faults = fault === undefined ? faultsOfLine(problem ?? {}) : [ofRow(fault)];
-      const line = { number, outcome: result, given, changed: [], faults };
-      if (this.lines.length < mostShownLines) this.lines.push(line);
-      if (this.refused.length < mostRefused) this.refused.push({ ...line, text });
-      this.report.push(new Blob([reportRow({ number, id: typeof given.id === 'number' ? given.id : undefined, faults, text })]));
+      const shown = { number, outcome: result, given, changed: [], faults };
+      if (this.lines.length < mostShownLines) this.lines.push(shown);
+      if (this.refused.length < mostRefused) this.refused.push({ ...shown, text });
+      this.report.push(new Blob([reportRow({ number, id: idOf(text), faults, text })]));
       return;
     }
-    // Otherwise the shop, or an earlier line, has it as it is.
-    if (after && result !== 'unchanged') this.remember(keyOf(after.id) ?? this.owners.get(after.externalId) ?? `line ${String(number)}`, { ...after, quantity: free?.after });
     if (free && result !== 'created') this.stocks += 1;
     if (result === 'created' && typeof after?.name === 'string') this.addName(after.name, number, namesake);
     if (this.lines.length >= mostShownLines) return;
@@ -191,13 +222,25 @@ class Run {
     if (namesake !== undefined) known.plantId = namesake;
     this.names.set(key, known);
   }
-
-  private remember(key: string, after: PlantValues): void {
-    this.plants.set(key, after);
-    if (after.externalId !== undefined) this.owners.set(after.externalId, key);
-  }
 }
 
 const encoder = new TextEncoder();
 
-const keyOf = (id: unknown): string | undefined => (typeof id === 'number' ? String(id) : undefined);
+/** What tells which plant a line is of. */
+interface PlantName {
+  readonly key: string;
+  /** What is wrong with a second line of this name, before the first one's number. */
+  readonly fault: string;
+}
+
+/** The names that a line gives. */
+const namesOf = ({ id, externalId }: PlantValues): PlantName[] => [
+  ...(typeof id === 'number' ? [{ key: `id ${String(id)}`, fault: 'has the same id as' }] : []),
+  ...(typeof externalId === 'string' ? [{ key: `external id ${externalId}`, fault: 'has the same external id as' }] : []),
+];
+
+/** The plant that the shop would make or change: one line may name it by its id, another by its external id. */
+function plantOf({ after }: Answer): PlantName[] {
+  const key = after?.id ?? after?.externalId;
+  return key === undefined ? [] : [{ key: `plant ${JSON.stringify(key)}`, fault: 'is the same plant as' }];
+}

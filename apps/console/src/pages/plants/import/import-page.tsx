@@ -25,7 +25,7 @@ export function ImportPage(): ReactNode {
     const { file, result } = preview.state.get();
     // A second click finds the import that the first one began.
     if (!file || !result || currentImport.get() !== preview) return;
-    const begun = new PlantImport(shop, file, preview.reading, result.blank, () => void client.invalidateQueries({ predicate: ({ queryKey: [noun] }) => noun === 'plants' || noun === 'plant' || noun === 'inventory' }));
+    const begun = new PlantImport(shop, file, preview.reading, result, () => void client.invalidateQueries({ predicate: ({ queryKey: [noun] }) => noun === 'plants' || noun === 'plant' || noun === 'inventory' }));
     currentImport.set(begun);
     void begun.run();
   };

@@ -8,12 +8,12 @@ import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { useStayHere } from '../../../ui/use-stay-here.js';
 import type { ImportedPlant, ImportState, PlantImport } from './plant-import.js';
-import { Numbers, PlantLines, RefusedLines } from './result.js';
+import { AddedBefore, Numbers, PlantLines, RefusedLines } from './result.js';
 
 /** Progress and result of an import, with the refused lines. */
 export function ImportProgress({ import: one, onAnother }: { readonly import: PlantImport; readonly onAnother: () => void }): ReactNode {
   const state = useCell(one.state);
-  const { phase, fileName, part, created, updated, unchanged, refused } = state;
+  const { phase, fileName, part, created, updated, unchanged, refused, added } = state;
   const isRunning = phase === 'running';
   useStayHere(isRunning);
   return (
@@ -34,6 +34,7 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
         </Group>
         <Progress value={part * 100} size="lg" color={phase === 'failed' ? 'red' : 'green'} aria-label="Imported part of the file" />
         <Numbers numbers={{ Created: created, Updated: updated, Unchanged: unchanged, Refused: refused }} />
+        <AddedBefore count={added} />
       </Paper>
       {phase === 'failed' && (state.error instanceof ShopError
         ? <ProblemAlert error={state.error} title="The import was interrupted" />

@@ -1,8 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Shop } from '@plant-shop/client';
 import fc from 'fast-check';
 import { EXPORTED, headerOf, recordOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
+import { type DryRun, dryRun } from './dry-run.js';
 import { piecesOf } from './pieces.js';
-import { formatOf, guessColumns } from './plant-file.js';
+import { formatOf, guessColumns, PlantFile, type PlantReading } from './plant-file.js';
+import { type ImportState, PlantImport } from './plant-import.js';
 import { faultsOfLine, ofRow, reportHeader, reportRow, whyOf } from './report.js';
 
 async function all<One>(source: AsyncIterable<One>): Promise<One[]> {
@@ -99,5 +102,126 @@ describe('the report', () => {
     expect(whyOf(faultsOfLine({ code: 'forbidden' }))).toBe('You may not set the stock of a plant that exists.');
     expect(whyOf(faultsOfLine({ code: 'of-a-newer-shop', status: 409 }))).toBe('The shop refused this.');
     expect(['has 3 cells, the header 2.', 'column 2 has a value.'].map((fault) => ofRow(fault).detail)).toEqual(['The line has 3 cells, the header 2.', 'Column 2 has a value.']);
+  });
+});
+
+interface TestPlant {
+  readonly id?: number;
+  readonly externalId?: string;
+  readonly name: string;
+  readonly quantity?: number;
+}
+
+/** Answers as the shop does where a file names a plant twice, or comes twice. */
+class TestShop {
+  readonly sent: TestPlant[] = [];
+  readonly plants = new Map<number, TestPlant>();
+  /** Plants by the keys that created them. */
+  readonly created = new Map<string, number>();
+
+  get client(): Shop {
+    return { POST: (path: string, { body, idempotencyKey = '' }: { body: string | TestPlant; idempotencyKey?: string }) => Promise.resolve(typeof body === 'string' ? this.import(path, body) : this.create(body, idempotencyKey)) } as unknown as Shop;
+  }
+
+  private create(plant: TestPlant, key: string): object {
+    const id = this.created.get(key);
+    const data = { id: id ?? this.plants.size + 900 };
+    if (id === undefined) this.write(data.id, plant);
+    this.created.set(key, data.id);
+    return { data, response: new Response(null, { headers: id === undefined ? {} : { 'idempotency-replayed': 'true' } }) };
+  }
+
+  private import(path: string, body: string): object {
+    const isPreview = path.endsWith('/preview');
+    const lines = body.trimEnd().split('\n').map((text) => JSON.parse(text) as TestPlant);
+    const plants = isPreview ? new Map(this.plants) : this.plants;
+    const ids = lines.map(({ id, externalId }, n) => id ?? (externalId === undefined ? undefined : [...plants].find(([, one]) => one.externalId === externalId)?.[0]) ?? -1 - n);
+    const answers = lines.map((plant, n) => {
+      const id = ids[n] ?? 0;
+      const before = plants.get(id);
+      const after = { ...before, ...plant, ...(id > 0 && { id }) };
+      if (isPreview) plants.set(id, after);
+      else this.write(id, after);
+      // Of a plant that exists, only its last line has the units.
+      const free = plant.quantity !== undefined && (!before || ids.lastIndexOf(id) === n) && { free: { before: before?.quantity, after: plant.quantity } };
+      return { line: n + 1, id, result: !before ? 'created' : before.name === after.name && before.quantity === after.quantity ? 'unchanged' : 'updated', ...(isPreview && { before, after, ...free }) };
+    });
+    return { data: [...answers, { complete: true }].map((one) => `${JSON.stringify(one)}\n`).join('') };
+  }
+
+  private write(id: number, plant: TestPlant): void {
+    this.plants.set(id, { ...plant, id });
+    this.sent.push(plant);
+  }
+}
+
+describe('the preview says what the import does', () => {
+  const reading: PlantReading = { columns: ['name', 'id', 'externalId', 'quantity'] };
+  const { signal } = new AbortController();
+  const onPart = (): void => undefined;
+  let saved = 0;
+  const fileOf = (...rows: string[]): Promise<PlantFile> => PlantFile.open(new File([`name,id,externalId,quantity\n${rows.join('\n')}\n`], 'list.csv', { lastModified: (saved += 1) }));
+  async function importOf(shop: TestShop, file: PlantFile): Promise<{ preview: DryRun; result: ImportState }> {
+    const preview = await dryRun({ shop: shop.client, file, reading, signal, onPart });
+    const one = new PlantImport(shop.client, file, reading, preview, () => undefined);
+    await one.run();
+    return { preview, result: one.state.get() };
+  }
+  const countsOf = ({ preview: { counts }, result: { created, updated, unchanged, refused } }: { preview: DryRun; result: ImportState }): object => ({ preview: counts, result: { created, updated, unchanged, refused } });
+  const refusedOf = (lines: DryRun['refused'] | ImportState['refusedLines']): string[] => lines.map(({ number, faults }) => `${String(number)}: ${whyOf(faults)}`);
+
+  it('and sends only the first of the lines that name a plant, whatever they name it by', async () => {
+    const shop = new TestShop();
+    shop.plants.set(8003, { id: 8003, externalId: 'old', name: 'Known', quantity: 4 });
+    const rows = ['Thai,8001,,25', 'No id,,,3', 'Twice,8001,,7', 'Code,,A-1,1', 'Code again,,A-1,2', 'Known,8003,,4', 'Known by code,,old,5', 'Other,8004,A-1,1'];
+    const first = await importOf(shop, await fileOf(...rows));
+    const counts = { created: 3, updated: 0, unchanged: 1, refused: 4 };
+    expect(countsOf(first)).toEqual({ preview: counts, result: counts });
+    expect(first.preview.stocks).toBe(1);
+    const refused = [
+      '4: The line has the same id as line 2.', '6: The line has the same external id as line 5.', '8: The line is the same plant as line 7.',
+      '9: The line has the same external id as line 5.',
+    ];
+    expect(refusedOf(first.preview.refused)).toEqual(refused);
+    expect(refusedOf(first.result.refusedLines)).toEqual(refused);
+    expect(await first.preview.report.text()).toContain('4,8001,The line has the same id as line 2.,');
+    expect(shop.sent.map(({ name, quantity }) => `${name} ${String(quantity)}`)).toEqual(['Thai 25', 'No id 3', 'Code 1', 'Known 4']);
+    // Saved again, the file is another one to the shop.
+    const { preview } = await importOf(shop, await fileOf(...rows));
+    expect(preview.lines.map(({ number, outcome, after }) => `${String(number)} ${outcome} ${String(after?.quantity)}`).slice(0, 2)).toEqual(['2 unchanged 25', '3 created 3']);
+    expect(preview.lines.find(({ number }) => number === 7)?.after?.quantity).toBe(4);
+  });
+
+  it('of lines that are more than a request apart', async () => {
+    const shop = new TestShop();
+    const between = Array.from({ length: 300 }, (_, n) => `Between ${String(n)},${String(n + 1)},,1`);
+    const { preview, result } = await importOf(shop, await fileOf(...between, 'Again,7,,2'));
+    expect(refusedOf(preview.refused)).toEqual(['302: The line has the same id as line 8.']);
+    expect(refusedOf(result.refusedLines)).toEqual(refusedOf(preview.refused));
+    expect(shop.plants.get(7)?.quantity).toBe(1);
+  });
+
+  it('with the same file again: what its rows without an id added is there', async () => {
+    const shop = new TestShop();
+    const file = await fileOf('Fern,,,1', 'Moss,8001,,2');
+    const first = await importOf(shop, file);
+    expect([first.preview.added, first.result.added]).toEqual([0, 0]);
+    // A day later, the shop does not know the file any more.
+    shop.created.clear();
+    const again = await importOf(shop, file);
+    const counts = { created: 0, updated: 0, unchanged: 2, refused: 0 };
+    expect(countsOf(again)).toEqual({ preview: counts, result: counts });
+    expect([again.preview.added, again.result.added]).toEqual([1, 1]);
+    expect(again.preview.sameNames).toEqual([]);
+    expect(again.preview.lines[0]).toMatchObject({ number: 2, given: { quantity: 1 }, addedAs: 900 });
+    expect(shop.plants.size).toBe(2);
+  });
+
+  it('unless the shop alone knows the file; then the result says so', async () => {
+    const shop = new TestShop();
+    const file = await fileOf('Fern,,,1');
+    await shop.client.POST('/plant', { body: { name: 'Fern', quantity: 1 }, idempotencyKey: file.keyOf({ number: 2, text: '{"name":"Fern","quantity":1}' }) });
+    const { preview, result } = await importOf(shop, file);
+    expect([preview.added, result.unchanged, result.added]).toEqual([0, 1, 1]);
   });
 });

@@ -42,6 +42,12 @@ export class PlantFile {
     return this.sheet !== undefined;
   }
 
+  /** Names a row, as it is read, of this file as it was saved. */
+  keyOf({ number, text }: SourceLine): string {
+    const { size, lastModified } = this.file;
+    return `plants-${size}-${lastModified}-${number}-${hashOf(text)}`;
+  }
+
   /** @param onPart called with the part of the file that was read, from 0 to 1 @throws BadFile */
   lines({ columns, tagSeparator, ...reading }: PlantReading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<SourceLine, void> {
     return this.format === 'ndjson' ? withNew(sourceLines('ndjson', this.bytes(signal, onPart))) : plantsOf(this.rows(reading, signal, onPart), columns, tagSeparator);
@@ -69,6 +75,13 @@ export class PlantFile {
     }
   }
 }
+
+/** Tells apart what a row says when its columns are read in another way (FNV-1a). */
+const hashOf = (text: string): string => {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return (hash >>> 0).toString(36);
+};
 
 /** Marks the lines that name no plant, as such rows are: the shop adds one. */
 async function* withNew(lines: AsyncIterable<SourceLine>): AsyncGenerator<SourceLine, void> {

@@ -1,9 +1,11 @@
 import { type components, type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
 import type { SourceLine } from '../../../../../../tools/plants/csv.mjs';
+import { addedPlants } from './current-import.js';
+import type { DryRun } from './dry-run.js';
 import { piecesOf } from './pieces.js';
 import type { PlantFile, PlantReading } from './plant-file.js';
-import { faultsOfLine, type LineProblem, ofRow, type RefusedLine, reportHeader, reportRow, textOf, valuesOf } from './report.js';
+import { faultsOfLine, idOf, type LineProblem, ofRow, type RefusedLine, reportHeader, reportRow, textOf, valuesOf } from './report.js';
 
 /** A plant that the import made or changed. */
 export interface ImportedPlant {
@@ -25,6 +27,8 @@ export interface ImportState {
   readonly updated: number;
   readonly unchanged: number;
   readonly refused: number;
+  /** Unchanged plants that the file had added before. */
+  readonly added: number;
   /** Lines without content, which are skipped. */
   readonly blank: number;
   /** The first refused lines; the report contains all. */
@@ -63,12 +67,11 @@ export class PlantImport {
     private readonly shop: Shop,
     private readonly file: PlantFile,
     private readonly reading: PlantReading,
-    /** Lines without content. */
-    blank: number,
+    private readonly preview: Pick<DryRun, 'blank' | 'repeats'>,
     /** Called when the import ends, for any reason. */
     private readonly onEnd: () => void,
   ) {
-    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.file.name, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, blank, refusedLines: [], plants: [] });
+    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.file.name, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, added: 0, blank: preview.blank, refusedLines: [], plants: [] });
   }
 
   /** Starts, or continues after the last line taken. */
@@ -78,7 +81,7 @@ export class PlantImport {
     try {
       let part = 0;
       const lines = this.file.lines(this.reading, this.stopping.signal, (read) => (part = read));
-      for await (const piece of piecesOf(lines, this.state.get().lastLine)) {
+      for await (const piece of piecesOf(this.withoutRepeats(lines), this.state.get().lastLine)) {
         await this.send(piece);
         this.change({ part });
       }
@@ -87,6 +90,14 @@ export class PlantImport {
       this.change(this.stopping.signal.aborted ? { phase: 'stopped' } : { phase: 'failed', error });
     }
     this.onEnd();
+  }
+
+  /** Of lines that name a plant twice, only the first is sent. */
+  private async *withoutRepeats(lines: AsyncIterable<SourceLine>): AsyncGenerator<SourceLine, void> {
+    for await (const line of lines) {
+      const fault = this.preview.repeats.get(line.number);
+      yield fault === undefined ? line : { ...line, fault };
+    }
   }
 
   stop(): void {
@@ -123,7 +134,7 @@ export class PlantImport {
   private async sendOnce(lines: readonly SourceLine[]): Promise<{ taken: number; problem: unknown }> {
     if (lines[0]?.isNew) return this.createAll(lines);
     const sent = lines.filter(({ fault }) => fault === undefined);
-    const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
+    const sum = { created: 0, updated: 0, unchanged: 0, refused: 0, added: 0 };
     const refused = new Map<SourceLine, Omit<RefusedLine, 'number' | 'text'>>();
     const plants: ImportedPlant[] = [];
     let answered = 0;
@@ -146,7 +157,7 @@ export class PlantImport {
     for (const line of taken) {
       if (line.fault === undefined) continue;
       sum.refused += 1;
-      refused.set(line, { id: undefined, faults: [ofRow(line.fault)] });
+      refused.set(line, { id: idOf(line.text), faults: [ofRow(line.fault)] });
     }
     this.count(taken.at(-1)?.number, sum, taken.flatMap((line) => {
       const refusal = refused.get(line);
@@ -163,7 +174,8 @@ export class PlantImport {
     const results = outcomes.slice(0, taken).flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
     const refused = results.filter((one) => typeof one === 'object' && 'faults' in one);
     const created = results.filter((one) => typeof one === 'object' && 'outcome' in one);
-    this.count(lines[taken - 1]?.number, { created: created.length, updated: 0, unchanged: taken - created.length - refused.length, refused: refused.length }, refused, created);
+    const added = taken - created.length - refused.length;
+    this.count(lines[taken - 1]?.number, { created: created.length, updated: 0, unchanged: added, refused: refused.length, added }, refused, created);
     const first = outcomes[failed];
     return { taken, problem: first?.status === 'rejected' ? first.reason : undefined };
   }
@@ -171,12 +183,15 @@ export class PlantImport {
   /** Creates the plant of a row without an id. Repeated for the same row of the same file, also by another import, it creates no other. @returns it, or its refusal */
   private async create(line: SourceLine): Promise<ImportedPlant | 'unchanged' | RefusedLine> {
     const { number, text } = line;
-    const { size, lastModified } = this.file.file;
+    const key = this.file.keyOf(line);
     const isRepeated = this.sent.has(number);
+    // The preview has said so.
+    if (!isRepeated && addedPlants.has(key)) return 'unchanged';
     this.sent.add(number);
     try {
       const body = JSON.parse(text) as NewPlant;
-      const { response, data } = await this.shop.POST('/plant', { body, idempotencyKey: `plants-${size}-${lastModified}-${number}-${hashOf(text)}`, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
+      const { response, data } = await this.shop.POST('/plant', { body, idempotencyKey: key, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
+      addedPlants.set(key, data.id);
       return !isRepeated && response.headers.has('idempotency-replayed') ? 'unchanged' : plantOf(line, 'created', data.id);
     } catch (error) {
       if (!(error instanceof ShopProblem) || ![400, 409, 413, 422].includes(error.status)) throw error;
@@ -194,7 +209,7 @@ export class PlantImport {
     return data;
   }
 
-  private count(lastLine: number | undefined, sum: Pick<ImportState, 'created' | 'updated' | 'unchanged' | 'refused'>, refused: readonly RefusedLine[], plants: readonly ImportedPlant[]): void {
+  private count(lastLine: number | undefined, sum: Pick<ImportState, 'created' | 'updated' | 'unchanged' | 'refused' | 'added'>, refused: readonly RefusedLine[], plants: readonly ImportedPlant[]): void {
     if (lastLine === undefined) return;
     // Blobs, since the browser may keep them on disk.
     if (refused.length > 0) this.reportParts.push(new Blob(refused.map(reportRow)));
@@ -205,6 +220,7 @@ export class PlantImport {
       updated: before.updated + sum.updated,
       unchanged: before.unchanged + sum.unchanged,
       refused: before.refused + sum.refused,
+      added: before.added + sum.added,
       refusedLines: before.refusedLines.length >= mostShown ? before.refusedLines : [...before.refusedLines, ...refused].slice(0, mostShown),
       plants: before.plants.length >= mostShown ? before.plants : [...before.plants, ...plants].slice(0, mostShown),
     });
@@ -216,13 +232,6 @@ export class PlantImport {
 }
 
 const plantOf = ({ number, text }: SourceLine, outcome: ImportedPlant['outcome'], id: number): ImportedPlant => ({ number, outcome, id, name: textOf(valuesOf(text), 'name') || `Plant ${String(id)}` });
-
-/** Tells apart what a row says when its columns are read in another way (FNV-1a). */
-const hashOf = (text: string): string => {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  return (hash >>> 0).toString(36);
-};
 
 /** The shop ended a request before all its lines were taken. */
 class Interrupted extends Error {

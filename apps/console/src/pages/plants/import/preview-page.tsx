@@ -10,7 +10,7 @@ import { type Column, COLUMNS } from '../../../../../../tools/plants/csv.mjs';
 import type { DryLine, DryRun, SameName } from './dry-run.js';
 import type { ImportPreview, PreviewState } from './import-preview.js';
 import { labels, textOf } from './report.js';
-import { Numbers, PlantLines, RefusedLines } from './result.js';
+import { AddedBefore, Numbers, PlantLines, RefusedLines } from './result.js';
 
 const leftOut = '-';
 
@@ -70,10 +70,11 @@ function statusText({ file, result, error }: PreviewState, hasName: boolean): st
   return ['Nothing is imported yet.', ...(refused > 0 ? [`${counted(refused, 'line')} would be left out.`] : []), ...(blank > 0 ? [`${counted(blank, 'blank line')} will be skipped.`] : [])].join(' ');
 }
 
-const Counts = ({ result: { counts, stocks } }: { readonly result: DryRun }): ReactNode => (
+const Counts = ({ result: { counts, stocks, added } }: { readonly result: DryRun }): ReactNode => (
   <>
     <Numbers numbers={{ New: counts.created, Changed: counts.updated, Unchanged: counts.unchanged, Refused: counts.refused }} />
     {stocks > 0 && <Text size="sm" mt="xs">The file sets the free units of {counted(stocks, 'existing plant')}.</Text>}
+    <AddedBefore count={added} />
   </>
 );
 
@@ -124,7 +125,7 @@ function Columns({ preview, state: { file, columns, encoding, separator, tagSepa
 /** A list that was imported before, or that names a plant twice, would add plants that nobody can tell apart. */
 const SameNames = ({ names }: { readonly names: readonly SameName[] }): ReactNode => (
   <Alert color="orange" variant="light" title={`${counted(names.length, 'name')} would be there more than once`}>
-    <Text size="sm" mb={4}>These rows add plants of their own. To change existing plants, give the rows an id or an external id.</Text>
+    <Text size="sm" mb={4}>These rows add plants of their own. To change existing plants, give the rows an id or an external id.{names.some(({ plantId }) => plantId !== undefined) && ' The shop remembers for 24 hours which rows a file has added. It does not add them again from this same file.'}</Text>
     <List size="sm">
       {names.slice(0, mostNames).map(({ name, lines, plantId }) => (
         <List.Item key={name} style={{ overflowWrap: 'anywhere' }}>
@@ -146,7 +147,7 @@ function FirstLines({ result: { lines, counts } }: { readonly result: DryRun }):
   );
 }
 
-function PlantOfLine({ line: { given, before, after, changed, faults, outcome } }: { readonly line: DryLine }): ReactNode {
+function PlantOfLine({ line: { given, before, after, changed, faults, outcome, addedAs } }: { readonly line: DryLine }): ReactNode {
   const plant = after ?? given;
   const shown = COLUMNS.filter((column) => column !== 'name' && (given[column] !== undefined || changed.includes(column)));
   const was = (column: Column): ReactNode => before && changed.includes(column) && <Text span inherit c="dimmed"> (was {textOf(before, column) || 'empty'})</Text>;
@@ -157,6 +158,7 @@ function PlantOfLine({ line: { given, before, after, changed, faults, outcome } 
         <Text key={column} size="xs"><Text span inherit c="dimmed">{labels[column]}</Text> {textOf(plant, column) || 'empty'}{was(column)}{column === 'quantity' && before?.quantity !== undefined && <Text span inherit c="dimmed"> (is {textOf(before, column)})</Text>}</Text>
       ))}
       {outcome === 'created' && given.quantity === undefined && <Text size="xs" c="dimmed">Stock: the shop’s default</Text>}
+      {addedAs !== undefined && <Text size="xs" c="dimmed">This file has added it before: <AnchorLink to="/plants/$plantId" params={{ plantId: String(addedAs) }} size="xs">plant {String(addedAs)}</AnchorLink></Text>}
       {faults.map(({ column, detail }) => <Text key={`${column ?? ''} ${detail}`} size="xs" c="var(--mantine-color-error)">{column && `${labels[column]}: `}{detail}</Text>)}
     </>
   );

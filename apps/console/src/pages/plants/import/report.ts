@@ -38,8 +38,8 @@ export function faultsOfLine({ code = '', status = 400, errors = [] }: LineProbl
   return [{ detail: typeof said === 'string' ? said : said[0] }];
 }
 
-/** @param fault of a row that cannot be sent, as `csv.mjs` says it */
-export const ofRow = (fault: string): LineFault => ({ detail: fault.startsWith('has ') ? `The line ${fault}` : fault.replace(/^./, (letter) => letter.toUpperCase()) });
+/** @param fault of a row that is not sent, as `csv.mjs` or the preview says it */
+export const ofRow = (fault: string): LineFault => ({ detail: /^(has|is) /.test(fault) ? `The line ${fault}` : fault.replace(/^./, (letter) => letter.toUpperCase()) });
 
 export const whyOf = (faults: readonly LineFault[]): string => faults.map(({ column, detail }) => (column ? `${labels[column]}: ${detail}` : detail)).join(' ');
 
@@ -61,6 +61,12 @@ export function valuesOf(text: string): PlantValues {
   } catch {
     return {};
   }
+}
+
+/** The id that a line gives. */
+export function idOf(text: string): number | undefined {
+  const { id } = valuesOf(text);
+  return typeof id === 'number' ? id : undefined;
 }
 
 /** A value as people read it. */

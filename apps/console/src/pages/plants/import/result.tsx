@@ -18,6 +18,10 @@ const outcomes: Readonly<Record<Outcome, { readonly label: string; readonly colo
 
 const OutcomeBadge = ({ outcome }: { readonly outcome: Outcome }): ReactNode => <Badge variant="light" color={outcomes[outcome].color} tt="none">{outcomes[outcome].label}</Badge>;
 
+/** Why rows without an id are unchanged. */
+export const AddedBefore = ({ count }: { readonly count: number }): ReactNode =>
+  count > 0 && <Text size="sm" mt="xs">This file has added {counted(count, 'plant')} before. {count === 1 ? 'It is' : 'They are'} not added again.</Text>;
+
 /** How many lines had each outcome. */
 export const Numbers = ({ numbers }: { readonly numbers: Readonly<Record<string, number>> }): ReactNode => (
   <SimpleGrid cols={{ base: 2, sm: 4 }} component="dl" mb={0}>
