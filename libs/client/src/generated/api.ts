@@ -2744,6 +2744,8 @@ export interface components {
              * @description Present if the last attempt failed: when the first one failed since the last success.
              */
             failingSince?: string;
+            /** @description Present if the last attempt failed: why, in words. The same as the `error` of that attempt. */
+            lastError?: string;
             /** Format: date-time */
             createdAt: string;
             /** @description Signs deliveries (Standard Webhooks). It is returned only once and stored only encrypted. */
@@ -2775,6 +2777,8 @@ export interface components {
              * @description Present if the last attempt failed: when the first one failed since the last success.
              */
             failingSince?: string;
+            /** @description Present if the last attempt failed: why, in words. The same as the `error` of that attempt. */
+            lastError?: string;
             /** Format: date-time */
             createdAt: string;
         };

@@ -1,5 +1,6 @@
 import { Badge, Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { Time } from '../../ui/time.js';
 import { healthOf } from './health.js';
 import { recent, usePendingDeliveries, useRecentDeliveries, type Webhook } from './webhook-reads.js';
 
@@ -13,7 +14,7 @@ export function HealthBadge({ webhook }: { readonly webhook: Webhook }): ReactNo
   return (
     <Group gap="xs">
       <Badge variant="light" color={color} tt="none" style={{ flexShrink: 0 }}>{label}</Badge>
-      <Text size="sm">{why}</Text>
+      <Text size="sm">{why}{label === 'Failing' && webhook.failingSince !== undefined && <> It began to fail <Time at={webhook.failingSince} />.</>}</Text>
     </Group>
   );
 }

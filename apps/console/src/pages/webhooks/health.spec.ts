@@ -18,6 +18,14 @@ describe('the health of an endpoint', () => {
     expect(healthOf(enabled, [delivery('delivered', taken(9)), delivery('delivered', refused(0), taken(5))])).toMatchObject({ label: 'Healthy' });
   });
 
+  it('is failing if the shop says so, though its attempts are older than all the deliveries that are known', () => {
+    const waiting = [delivery('pending'), delivery('pending')];
+    expect(healthOf({ ...enabled, failingSince: at(0), lastError: 'The connection was refused.' }, waiting)).toMatchObject({ label: 'Failing', why: 'The connection was refused.' });
+    expect(healthOf({ ...enabled, failingSince: at(0) }, waiting)).toMatchObject({ label: 'Failing' });
+    // Its deliveries are read more often than the webhook.
+    expect(healthOf({ ...enabled, failingSince: at(0), lastError: 'The connection was refused.' }, [delivery('delivered', taken(9))])).toMatchObject({ label: 'Healthy' });
+  });
+
   it('is recovering while failed deliveries wait for a retry', () => {
     expect(healthOf(enabled, [delivery('delivered', taken(9)), delivery('pending', refused(5))])).toMatchObject({ label: 'Recovering' });
   });

@@ -9,12 +9,16 @@ export interface Health {
 }
 
 /**
- * Returns an endpoint's health, from its newest deliveries, and the newest that are pending: many newer ones may have been delivered.
+ * Returns an endpoint's health: whether it fails is the shop's to say, since attempts may be older than all these deliveries. Otherwise from its newest
+ * deliveries, and the newest that are pending: many newer ones may have been delivered.
  */
-export function healthOf({ state, disabledReason }: Pick<Webhook, 'state' | 'disabledReason'>, deliveries: readonly Delivery[], pending = deliveries): Health {
+export function healthOf({ state, disabledReason, failingSince, lastError }: Pick<Webhook, 'state' | 'disabledReason' | 'failingSince' | 'lastError'>, deliveries: readonly Delivery[], pending = deliveries): Health {
   if (state === 'disabled') return { label: 'Disabled', color: disabledReason === undefined ? 'gray' : 'red', why: whyDisabled(disabledReason) };
   const attempts = [...deliveries, ...pending].flatMap((one) => one.attempts).sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   const [last] = attempts;
+  // The webhook is read less often than its deliveries.
+  const hasSucceededSince = last !== undefined && last.error === undefined && Date.parse(last.at) > Date.parse(failingSince ?? '');
+  if (failingSince !== undefined && !hasSucceededSince) return { label: 'Failing', color: 'red', why: lastError ?? last?.error ?? 'The last attempt failed.' };
   if (!last) {
     return deliveries.length === 0
       ? { label: 'Nothing sent yet', color: 'gray', why: 'No event has matched it so far. Send a test event to see whether it answers.' }

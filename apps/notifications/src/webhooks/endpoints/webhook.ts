@@ -27,7 +27,7 @@ export const toInput = ({ url, name, eventTypes = [defaultEventType], orderId, p
   description: description ?? null,
 });
 
-export const toWebhook = (record: WebhookEntity, { isBehind, failingSince }: Backlog = noBacklog): Webhook => ({
+export const toWebhook = (record: WebhookEntity, { isBehind, failingSince, lastError }: Backlog = noBacklog): Webhook => ({
   id: record.id,
   url: record.url,
   ...(record.name !== null && { name: record.name }),
@@ -39,7 +39,7 @@ export const toWebhook = (record: WebhookEntity, { isBehind, failingSince }: Bac
   state: record.state,
   ...(record.disabledReason !== null && { disabledReason: record.disabledReason }),
   ...(isBehind && { behind: true }),
-  ...(failingSince !== null && { failingSince: failingSince.toISOString() }),
+  ...(failingSince !== null && { failingSince: failingSince.toISOString(), ...(lastError !== null && { lastError }) }),
   createdAt: record.createdAt.toISOString(),
 });
 

@@ -86,7 +86,7 @@ export async function retryAtOnce(tx: Transaction, webhookId: string): Promise<v
     [webhookId],
   );
   await tx.execute(
-    `UPDATE webhook_queues SET silent_attempts = 0, paused_until = '-infinity', failing_since = NULL WHERE webhook_id = $1`,
+    `UPDATE webhook_queues SET silent_attempts = 0, paused_until = '-infinity', failing_since = NULL, last_error = NULL WHERE webhook_id = $1`,
     [webhookId],
   );
 }

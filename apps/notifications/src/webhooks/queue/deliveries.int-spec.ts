@@ -243,7 +243,7 @@ describe('deliveries, a million times as fast', () => {
     answer(500);
     happen({ orderId: 1 });
     await until(async () => (await states()).includes('failed'));
-    expect(await endpoint()).toMatchObject({ state: 'enabled', failingSince: expect.any(String) });
+    expect(await endpoint()).toMatchObject({ state: 'enabled', failingSince: expect.any(String), lastError: 'The receiver answered 500.' });
     await sixDaysPass();
     happen({ orderId: 2 });
     await until(async () => (await endpoint()).state === 'disabled');
@@ -257,7 +257,7 @@ describe('deliveries, a million times as fast', () => {
     await sixDaysPass();
     happen({ orderId: 2 });
     await until(async () => (await states()).includes('delivered'));
-    expect(await endpoint()).not.toHaveProperty('failingSince');
+    for (const name of ['failingSince', 'lastError']) expect(await endpoint()).not.toHaveProperty(name);
     happen({ orderId: 3 });
     await until(async () => (await states()).filter((one) => one === 'failed').length === 2);
     expect(await endpoint()).toMatchObject({ state: 'enabled' });

@@ -67,14 +67,15 @@ export interface Backlog {
   readonly isBehind: boolean;
   /** Time of the first failure since the last success. */
   readonly failingSince: Date | null;
+  readonly lastError: string | null;
 }
 
-export const noBacklog: Backlog = { isBehind: false, failingSince: null };
+export const noBacklog: Backlog = { isBehind: false, failingSince: null, lastError: null };
 
 /** Returns the backlog of each of these endpoints, by its id. */
 export async function findBacklogs(db: Reader, webhookIds: readonly string[], { perEndpoint }: PendingLimits): Promise<Map<string, Backlog>> {
   const rows = await db.query<Backlog & { id: string }>(
-    `SELECT webhook_id AS id, failing_since AS "failingSince",
+    `SELECT webhook_id AS id, failing_since AS "failingSince", last_error AS "lastError",
        EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = q.webhook_id AND d.ended_at IS NULL OFFSET $2::bigint - 1)
        OR EXISTS (SELECT FROM webhook_cursors c, feed_watermark f WHERE c.webhook_id = q.webhook_id AND f.watermark - c.watermark >= $2) AS "isBehind"
      FROM webhook_queues q WHERE webhook_id = ANY($1)`,

@@ -288,6 +288,8 @@ export interface Health {
   readonly silentAttempts: number;
   /** The pause that the endpoint asked for. */
   readonly pauseMs: number;
+  /** Of the last attempt that failed. */
+  readonly error?: string | undefined;
 }
 
 const noteHealthOf: Statement = {
@@ -297,12 +299,13 @@ const noteHealthOf: Statement = {
       SELECT t.*, q.silent_attempts AS before,
         -- A batch in flight when the endpoint fell silent counts once: pauses grow with time, not with traffic.
         CASE WHEN t.prompt THEN 0 ELSE least(q.silent_attempts + t.silent, greatest(q.silent_attempts, $7::integer - 1) + 1) END AS silent_now
-      FROM webhook_queues q JOIN unnest($1::uuid[], $2::boolean[], $3::boolean[], $4::boolean[], $5::integer[], $6::float8[])
-        AS t (webhook_id, delivered, answered, prompt, silent, pause_ms) USING (webhook_id)
+      FROM webhook_queues q JOIN unnest($1::uuid[], $2::boolean[], $3::boolean[], $4::boolean[], $5::integer[], $6::float8[], $10::text[])
+        AS t (webhook_id, delivered, answered, prompt, silent, pause_ms, error) USING (webhook_id)
       ORDER BY q.webhook_id FOR NO KEY UPDATE OF q
     )
     UPDATE webhook_queues q SET turn_at = least(q.turn_at, ${queueNow}), silent_attempts = h.silent_now,
       failing_since = CASE WHEN h.delivered THEN NULL ELSE coalesce(q.failing_since, ${queueNow}) END,
+      last_error = CASE WHEN h.delivered THEN NULL ELSE h.error END,
       paused_until = CASE
         WHEN h.silent_now >= $7 THEN greatest(q.paused_until, ${queueNow} + interval '1 millisecond' * greatest(h.pause_ms,
           -- Pauses do not grow for a receiver that responds, though slowly.
@@ -323,6 +326,7 @@ export function noteHealth(tx: Transaction, health: readonly Health[], limits: Q
     limits.silentAttempts,
     limits.pauseMs,
     limits.longestPauseMs,
+    health.map((one) => one.error ?? null),
   ]);
 }
 

@@ -83,7 +83,7 @@ export async function emptyQueues(tx: Transaction): Promise<void> {
   await tx.execute('DELETE FROM webhook_lanes');
   await tx.execute('DELETE FROM mails WHERE order_id IS NOT NULL');
   await tx.execute(
-    `UPDATE webhook_queues SET turn_at = DEFAULT, silent_attempts = DEFAULT, paused_until = DEFAULT, failing_since = DEFAULT,
+    `UPDATE webhook_queues SET turn_at = DEFAULT, silent_attempts = DEFAULT, paused_until = DEFAULT, failing_since = DEFAULT, last_error = DEFAULT,
        replayed_from = DEFAULT, replayed_to = DEFAULT`,
   );
 }

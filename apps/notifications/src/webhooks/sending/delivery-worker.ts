@@ -454,6 +454,7 @@ export function healthOf(attempts: readonly { readonly webhookId: string; readon
       prompt: wasPrompt || (before?.prompt ?? false),
       silentAttempts: (before?.silentAttempts ?? 0) + (wasPrompt ? 0 : 1),
       pauseMs: Math.max(Math.min(askedPauseMs(sent), maxPauseMs), before?.pauseMs ?? 0),
+      error: sent.error ?? before?.error,
     });
   }
   return [...health.values()];
