@@ -98,6 +98,32 @@ describe('what is typed and not sent', () => {
     await visit.leave();
   });
 
+  test('for several orders is forgotten once all of them have changed', async () => {
+    const plantId = await newPlant();
+    const orders = [await paidOrder(plantId), await paidOrder(plantId)];
+    const visit = await chrome.visit(demoAdmin, { path: `/orders?tab=to-ship&plantId=${plantId}` });
+    const { page } = visit;
+    const dialog = page.getByRole('dialog');
+    const openShip = async () => {
+      await page.getByRole('checkbox', { name: 'Select all orders that are loaded' }).check();
+      await page.getByRole('group', { name: 'Selected orders' }).getByRole('button', { name: 'Ship' }).click();
+    };
+    await openShip();
+    await dialog.getByLabel('Carrier').fill('Green Post');
+    await page.keyboard.press('Escape');
+    await openShip();
+    await notice(page).waitFor();
+    await dialog.getByLabel('Paste tracking numbers').fill(orders.map((id) => `${id};T${id}`).join('\n'));
+    await dialog.getByRole('button', { name: 'Fill in' }).click();
+    await dialog.getByRole('button', { name: 'Ship 2 orders' }).click();
+    await dialog.getByText('2 of 2 orders are shipped.').waitFor();
+    assert.equal(await notice(page).count(), 0);
+    // However the dialog is left.
+    await page.goto(`${address}/console/orders`);
+    assert.equal((await kept(page)).includes('Green Post'), false);
+    await visit.leave();
+  });
+
   test('is there again after the session’s end, for the same user only, and not after it was sent', async () => {
     const [staff, other] = [await newPerson('admin'), await newPerson('admin')];
     const name = fresh('Ended');

@@ -53,6 +53,20 @@ describe('the place', () => {
     await visit.leave();
   });
 
+  test('is the list as it was left, from the link above an order', async () => {
+    const plantId = await newPlant();
+    const { data: order } = await admin.POST('/store/order', { body: { plantId } });
+    const visit = await chrome.visit(staff, { path: `/orders?plantId=${plantId}` });
+    const { page } = visit;
+    await page.getByRole('tab', { name: 'Awaiting payment' }).click();
+    await page.getByRole('link', { name: String(order.id), exact: true }).click();
+    await heading(page, `Order ${order.id}`).waitFor();
+    await page.getByRole('main').getByRole('link', { name: 'Orders', exact: true }).click();
+    await page.getByRole('tab', { name: 'Awaiting payment', selected: true }).waitFor();
+    assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { plantId: String(plantId), tab: 'awaiting' });
+    await visit.leave();
+  });
+
   test('in the plants is the same after Back', async () => {
     const word = fresh('Scrolled').replaceAll('-', '');
     const lines = Array.from({ length: 300 }, (_, n) => `${JSON.stringify({ id: 7_000_000_000_000 + Math.floor(Math.random() * 1e12), name: `${word} ${n}` })}\n`).join('');

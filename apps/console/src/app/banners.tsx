@@ -18,7 +18,7 @@ export function Banners(): ReactNode {
   return (
     <div aria-live="polite">
       {connection.isAway && (
-        <Alert color="orange" variant="light" mb="md" icon={<IconPlugConnectedX />} title={isOnline ? 'The shop cannot be reached' : 'This computer has no network'}>
+        <Alert color="orange" variant="light" mb="md" icon={<IconPlugConnectedX />} title={!isOnline ? 'This computer has no network' : connection.services ? 'Part of the shop cannot be reached' : 'The shop cannot be reached'}>
           {isOnline && `${whatIsAway(connection.services)} `}This page may be out of date. It refreshes when the shop is back.
         </Alert>
       )}

@@ -47,7 +47,7 @@ export default function PasswordForm({ question: { refusal, answer } }: { readon
             {passkey === 'refused' && <Alert color="red" variant="light" role="alert">No passkey was used. Try again, or type your password.</Alert>}
           </>
         )}
-        <PasswordInput label="Password" autoComplete="current-password" required data-autofocus value={password} onChange={(change) => setPassword(change.currentTarget.value)} error={refusal} />
+        <PasswordInput label="Password" autoComplete="current-password" required autoFocus data-autofocus value={password} onChange={(change) => setPassword(change.currentTarget.value)} error={refusal} />
         <TextInput label="Code" description="Only with a second factor: of your app, or a recovery code." autoComplete="one-time-code" value={code} onChange={(change) => setCode(change.currentTarget.value)} />
         <Group justify="flex-end">
           <Button variant="default" onClick={() => answer(undefined)}>Cancel</Button>

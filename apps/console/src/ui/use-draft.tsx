@@ -9,7 +9,9 @@ export interface Draft<Value extends object> {
   readonly change: (part: Partial<Value>) => void;
   /** Whether it was typed before this form opened. */
   readonly isRestored: boolean;
-  /** Forgets it: the form was sent, or the user discards it. */
+  /** Forgets it, and goes on showing it: the form was sent. */
+  readonly forget: () => void;
+  /** Forgets it, and begins anew: the form was sent, or the user discards it. */
   readonly clear: () => void;
 }
 
@@ -29,6 +31,10 @@ export function useDraft<Value extends object>(form: string, initial: Value): Dr
     latest.current = shown;
     setValue(shown);
   };
+  const forget = (): void => {
+    sessionStorage.removeItem(key);
+    setRestored(false);
+  };
   return {
     value,
     change: (part) => {
@@ -38,10 +44,10 @@ export function useDraft<Value extends object>(form: string, initial: Value): Dr
       else sessionStorage.setItem(key, JSON.stringify(changed));
     },
     isRestored,
+    forget,
     clear: () => {
-      sessionStorage.removeItem(key);
+      forget();
       show(initial);
-      setRestored(false);
     },
   };
 }

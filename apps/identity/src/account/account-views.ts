@@ -74,7 +74,7 @@ export function accountPage(view: AccountView): Page {
     layout: 'document',
     script,
     main: html`<h1>Your account</h1>
-<p class="dimmed">You are logged in as <strong>${user.username}</strong>.</p>
+<p class="dimmed">You are logged in as <strong>${user.username}</strong>. Your orders are in the <a href="/console">console</a>.</p>
 ${doneText === undefined ? undefined : html`<p class="done" role="status">${doneText}</p>\n`}${form(view, html`<button name="action" value="log-out">Log out of this browser</button>`)}
 ${sessionsSection(view)}
 ${factorsSection(view)}

@@ -22,6 +22,11 @@ export interface OrderFilter {
   readonly sort?: 'placedAt' | '-placedAt';
 }
 
+/** How the list was left: links back to it show the same tab and filter. */
+let left: OrderFilter = {};
+export const leaveList = (filter: OrderFilter): void => void (left = filter);
+export const leftList = (): OrderFilter => left;
+
 /** Omits invalid values. */
 export function toOrderFilter(search: Record<string, unknown>): OrderFilter {
   const plantId = Number(search['plantId']);

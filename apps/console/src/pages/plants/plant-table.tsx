@@ -75,7 +75,7 @@ function Row({ plant, index, top, hasStock }: { readonly plant: Plant; readonly 
       </div>
       <Text role="cell" size="sm" truncate title={plant.category?.name}>{plant.category?.name ?? ''}</Text>
       <Group role="cell" gap={4} wrap="nowrap" className={classes['tags']}>
-        {plant.tags.slice(0, mostTags).map(({ id, name }) => <Badge key={id} variant="default" tt="none" fw={400} title={name} maw={130} style={{ flexShrink: 0 }}>{name}</Badge>)}
+        {plant.tags.slice(0, mostTags).map(({ id, name }) => <Badge key={id} variant="default" tt="none" fw={400} title={name} maw={130} style={{ minWidth: 44 }}>{name}</Badge>)}
         {plant.tags.length > mostTags && <Text size="xs" c="dimmed" style={{ flexShrink: 0 }} title={plant.tags.slice(mostTags).map(({ name }) => name).join(' | ')}>+{plant.tags.length - mostTags}</Text>}
       </Group>
       {hasStock && <StockCell plant={plant} />}

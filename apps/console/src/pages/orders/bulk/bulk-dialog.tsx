@@ -51,18 +51,21 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
   const all = counted(rows.length, 'order');
   const close = (): void => {
     if (isRunning) return;
-    if (open.length === 0) draft.clear();
     onClose(isBegun ? open : undefined);
   };
   const send = (): void => {
-    void run.run({ ...change, trackingNumbers: Object.fromEntries(rows.map((row) => [row.order.id, numberOf(row)])) }).then(() => client.invalidateQueries({ queryKey: ['orders'] }));
+    void run.run({ ...change, trackingNumbers: Object.fromEntries(rows.map((row) => [row.order.id, numberOf(row)])) }).then(() => {
+      // It was meant for these orders.
+      if (run.state.get().rows.every(({ state }) => state === 'done')) draft.forget();
+      return client.invalidateQueries({ queryKey: ['orders'] });
+    });
   };
   if (isPrinting) return <Suspense><PrintDialog orders={changed} onClose={() => setPrinting(false)} /></Suspense>;
   return (
     <Dialog isBusy={false} onClose={close} title={words[kind].title(all)} size="xl" closeOnClickOutside={!isBegun}>
       <form onSubmit={(event) => { event.preventDefault(); send(); }}>
         <Stack>
-          <RestoredDraft draft={draft} />
+          {!isBegun && <RestoredDraft draft={draft} />}
           {leftOut > 0 && <Text size="sm">{counted(leftOut, 'selected order is', 'selected orders are')} left out. {words[kind].leftOut}</Text>}
           {kind === 'ship' && open.length > 0 && (
             <>
@@ -107,7 +110,7 @@ function toNextField(event: KeyboardEvent<HTMLElement>): void {
 
 function resultText({ done, failed, all, isRunning, isStopped, word }: { readonly done: number; readonly failed: number; readonly all: string; readonly isRunning: boolean; readonly isStopped: boolean; readonly word: string }): string {
   const refused = failed === 0 ? '' : ` ${counted(failed, 'was', 'were')} not: each says why.`;
-  return `${isStopped && !isRunning ? 'Stopped. ' : ''}${formatNumber(done)} of ${all} ${done === 1 ? 'is' : 'are'} ${word}.${refused}`;
+  return `${isStopped && !isRunning ? 'Stopped. ' : ''}${formatNumber(done)} of ${all} ${done === 1 || all === counted(1, 'order') ? 'is' : 'are'} ${word}.${refused}`;
 }
 
 const Row = memo(function Row({ row: { order, state, why, requestId }, number, onNumbers, done }: {
