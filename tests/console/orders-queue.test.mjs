@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { misplaced } from './kit/boxes.mjs';
 import { assertShows, Chrome } from './kit/console.mjs';
 import { focusByKey } from './kit/keyboard.mjs';
+import { repeatOrder } from './kit/many-orders.mjs';
 import { admin, fresh, newPerson, newPlant, pay, shopOf } from './kit/people.mjs';
 
 /** @param {number} plantId @param {number} [quantity] @param {{ name?: string, lines?: string[], postalCode?: string, city?: string, country?: string }} [shipTo] */
@@ -74,6 +75,24 @@ describe('the orders as a work queue', () => {
     await pay(older);
     await assertShows(links, [older, newer].map(String));
     await page.getByRole('tab', { name: /^To ship ?2$/ }).waitFor();
+    await visit.leave();
+  });
+
+  test('lists all orders of a burst that is longer than a read, and selects all of them (slow)', async () => {
+    const plantId = await newPlant(1_000);
+    const order = await place(plantId);
+    await repeatOrder(order, 230);
+    const burst = async (/** @type {number} */ count) => void (await Promise.all(Array.from({ length: count }, () => place(plantId))));
+    const visit = await chrome.visit(staff, { path: `/orders?tab=awaiting&plantId=${plantId}` });
+    const { page } = visit;
+    // While the page loads, and once it is live.
+    await burst(40);
+    await page.getByText('271 orders', { exact: true }).waitFor();
+    await burst(60);
+    await page.getByText('331 orders', { exact: true }).waitFor();
+    await page.getByRole('tab').filter({ hasText: 'Awaiting payment331' }).waitFor();
+    await selectLoaded(page);
+    await selectedOf(page).getByText('331 selected').waitFor();
     await visit.leave();
   });
 

@@ -7,6 +7,8 @@ export type Services = Readonly<Record<string, string>>;
 export type ConnectionState = { readonly isAway: false } | { readonly isAway: true; readonly services: Services | undefined };
 
 const here: ConnectionState = { isAway: false };
+/** How often a page that is seen asks, although nothing has failed. */
+const checkMs = 10_000;
 const probeMs = 1_500;
 const probeLimitMs = 5_000;
 /** Statuses with which a proxy or the gateway reports an unreachable service. */
@@ -14,7 +16,7 @@ const awayStatuses = [502, 503, 504];
 
 /**
  * Whether the shop can be reached. A failed request is only a hint: it starts polling `/readyz`, until all services are
- * ready.
+ * ready. So does a service that is not ready: a frozen one leaves requests and the event stream open and silent.
  */
 export class Connection {
   readonly state = new Cell<ConnectionState>(here);
@@ -27,6 +29,8 @@ export class Connection {
   constructor() {
     for (const event of ['online', 'offline']) window.addEventListener(event, () => this.isOnline.set(navigator.onLine));
     window.addEventListener('offline', () => this.suspect());
+    setInterval(() => void this.check(), checkMs);
+    document.addEventListener('visibilitychange', () => void this.check());
   }
 
   /** `fetch` for the client library. The library retries on its own, so failures are only visible here. */
@@ -48,17 +52,25 @@ export class Connection {
     });
   }
 
+  private async check(): Promise<void> {
+    if (document.visibilityState === 'hidden' || this.probing) return;
+    const answer = await readReadiness();
+    if (answer !== 'slow' && !areReady(answer)) this.suspect();
+  }
+
   private async probe(): Promise<void> {
     for (;;) {
       const answer = await readReadiness();
       const services = typeof answer === 'object' ? answer : undefined;
-      if (services && Object.values(services).every((state) => state === 'ready')) break;
+      if (areReady(services)) break;
       this.state.set({ isAway: true, services });
       await new Promise((resolve) => setTimeout(resolve, probeMs));
     }
     this.state.set(here);
   }
 }
+
+const areReady = (services: Services | undefined): boolean => services !== undefined && Object.values(services).every((state) => state === 'ready');
 
 /** @returns `slow` if the gateway takes longer than a healthy one; undefined if it does not answer */
 export async function readReadiness(): Promise<Services | 'slow' | undefined> {

@@ -30,6 +30,11 @@ export class LiveEvents {
     return () => this.listeners.delete(listener);
   }
 
+  /** Resolves when the stream has opened: every event from then on is told. */
+  async opened(): Promise<void> {
+    await this.events?.opened();
+  }
+
   close(): void {
     this.listeners.clear();
     void this.events?.close();

@@ -3,7 +3,7 @@ import { Cell } from '../../shop/cell.js';
 import type { Order } from '../../shop/day.js';
 import type { LiveEvents, LiveMessage } from '../../shop/live-events.js';
 import { isOldestFirst, matches, mayMatch, type TabFilter, toQuery } from './order-query.js';
-import { changedRow, withFirst, withOrder } from './order-rows.js';
+import { changedRow, withOrder, withRead } from './order-rows.js';
 
 export interface OrderListState {
   readonly rows: readonly Order[];
@@ -13,11 +13,10 @@ export interface OrderListState {
 }
 
 const pageSize = 500;
-const firstSize = 200;
 const publishMs = 250;
 /** Minimum interval between reads while orders come in. */
 const readMs = 1_500;
-/** Orders that are read one by one at the same time; of more, the first page is read. */
+/** Orders that are read one by one at the same time; instead of more, all rows are read again. */
 const mostSingle = 20;
 
 /** The orders of one filter: the pages scrolled to so far, rows updated by events, new orders where they belong. */
@@ -29,8 +28,11 @@ export class OrderList {
   private loading: Promise<void> | undefined;
   private error: unknown;
   private timers: { publish?: ReturnType<typeof setTimeout>; read?: ReturnType<typeof setTimeout> } = {};
-  /** Orders that may belong here by their events. */
+  /** Orders that may belong here by their events, or that changed while rows were being read. */
   private incoming = new Set<number>();
+  /** Whether more may have changed than `incoming`. */
+  private isBehind = false;
+  private catchingUp: Promise<void> | undefined;
   private abort = new AbortController();
   private stop: (() => void) | undefined;
   private isResting = false;
@@ -48,13 +50,21 @@ export class OrderList {
   open(): void {
     this.isResting = false;
     if (this.stop) {
-      if (this.error === undefined) void this.readFirst();
-      else this.start();
+      this.isBehind = true;
+      void this.catchUp();
       return;
     }
     this.abort = new AbortController();
+    const { signal } = this.abort;
     this.stop = this.live.subscribe((message) => this.take(message));
     this.start();
+    if (this.live.state.get() === 'live') return;
+    // The rows may be read before the stream opens. What comes in between has no event.
+    void this.live.opened().then(() => {
+      if (signal.aborted) return;
+      this.isBehind = true;
+      this.catchUpSoon();
+    }, () => undefined);
   }
 
   /** Nobody looks at it: rows change and go with the events, and orders that belong here wait for `open`. */
@@ -78,9 +88,14 @@ export class OrderList {
     this.isOld = true;
     this.isEnd = false;
     this.loading = undefined;
+    this.isBehind = false;
     this.incoming.clear();
-    this.pages = this.shop.list('/store/order', { ...toQuery(this.filter, this.seesAll), limit: pageSize }, { signal: this.abort.signal });
+    this.pages = this.newPages();
     void this.loadMore();
+  }
+
+  private newPages(): AsyncGenerator<Order, void, undefined> {
+    return this.shop.list('/store/order', { ...toQuery(this.filter, this.seesAll), limit: pageSize }, { signal: this.abort.signal });
   }
 
   async loadMore(): Promise<void> {
@@ -90,6 +105,8 @@ export class OrderList {
 
   /** @returns at most so many orders, the first ones; fewer if the shop refuses the rest */
   async loadUpTo(most: number): Promise<readonly Order[]> {
+    await this.catchingUp;
+    if (this.incoming.size > 0) await this.catchUp();
     while (!this.isEnd && this.rows.length < most && !this.abort.signal.aborted) await this.loadMore();
     return this.rows.slice(0, most);
   }
@@ -98,12 +115,7 @@ export class OrderList {
     const more: Order[] = [];
     this.publish(true);
     try {
-      let isEnd = false;
-      while (more.length < pageSize && !isEnd) {
-        const next = await pages.next();
-        if (next.done === true) isEnd = true;
-        else more.push(next.value);
-      }
+      const isEnd = await fill(more, pages, pageSize);
       if (pages !== this.pages) return;
       this.isEnd = isEnd;
       if (this.isOld) this.rows = [];
@@ -135,10 +147,12 @@ export class OrderList {
       const isLeft = mayMatch(this.filter, { refund: undefined, ...changed, isShipped: changed.carrier !== undefined });
       this.rows = isLeft ? this.rows.with(index, changed) : this.rows.toSpliced(index, 1);
       this.timers.publish ??= setTimeout(() => this.publish(), publishMs);
-    } else if (!this.isResting && this.mayBelong(message)) {
-      this.incoming.add(orderId);
-      this.timers.read ??= setTimeout(() => void this.readIncoming(), readMs);
     }
+    // What is being read may be from before the event. A new order only comes.
+    const isOutdated = message.event !== 'order.placed' && (this.loading !== undefined || this.catchingUp !== undefined);
+    if (this.isResting || !(isOutdated || (!row && this.mayBelong(message)))) return;
+    this.incoming.add(orderId);
+    this.catchUpSoon();
   }
 
   private mayBelong(message: Exclude<LiveMessage, { event: 'stream.gap' }>): boolean {
@@ -149,43 +163,76 @@ export class OrderList {
     return mayMatch(this.filter, { plantId, refund: 'due' });
   }
 
-  /** The first page has the newest orders, but an order that is paid late belongs among older ones. */
-  private async readIncoming(): Promise<void> {
+  private catchUpSoon(): void {
+    this.timers.read ??= setTimeout(() => {
+      delete this.timers.read;
+      void this.catchUp();
+    }, readMs);
+  }
+
+  /** Reads what events have told of so far. What comes meanwhile is read next. */
+  private catchUp(): Promise<void> {
+    const { signal } = this.abort;
+    this.catchingUp ??= this.readIncoming(signal).finally(() => {
+      this.catchingUp = undefined;
+      if (signal.aborted) return;
+      this.publish();
+      if (this.isBehind || this.incoming.size > 0) this.catchUpSoon();
+    });
+    return this.catchingUp;
+  }
+
+  private async readIncoming(signal: AbortSignal): Promise<void> {
+    clearTimeout(this.timers.read);
+    delete this.timers.read;
+    while (this.loading) await this.loading;
+    if (signal.aborted) return;
     const ids = [...this.incoming];
+    const isMany = this.isBehind || this.error !== undefined || ids.length > mostSingle || this.filter.q !== undefined;
     this.incoming.clear();
-    if (ids.length > mostSingle || this.filter.q !== undefined || this.rows.length === 0 || this.isOld) {
-      await this.readFirst();
+    this.isBehind = false;
+    // The last reading has failed.
+    if (this.isOld) {
+      this.start();
       return;
     }
     const { pages } = this;
-    const found = await Promise.allSettled(ids.map((orderId) => this.shop.GET('/store/order/{orderId}', { params: { path: { orderId }, query: { expand: ['plant'] } }, signal: this.abort.signal })));
-    delete this.timers.read;
-    if (this.abort.signal.aborted || pages !== this.pages) return;
-    for (const one of found) {
-      // Of the others, the next event or a reconnect tells again.
-      if (one.status === 'fulfilled' && matches(this.filter, one.value.data)) this.rows = withOrder(this.rows, one.value.data, { isOldestFirst: isOldestFirst(this.filter), isEnd: this.isEnd });
+    try {
+      if (isMany) await this.readLoaded(signal);
+      else await this.readSingle(ids, signal);
+    } catch {
+      // Says so if it fails again.
+      if (!this.abort.signal.aborted && pages === this.pages) this.start();
     }
-    this.publish();
   }
 
-  private async readFirst(): Promise<void> {
+  private async readSingle(ids: readonly number[], signal: AbortSignal): Promise<void> {
     const { pages } = this;
-    try {
-      const query = { ...toQuery(this.filter, this.seesAll), limit: firstSize };
-      const { data, response } = await this.shop.GET('/store/order', { params: { query }, signal: this.abort.signal });
-      // The page that is being read is as new.
-      if (pages !== this.pages || this.loading) return;
-      const isWhole = !response.headers.has('link');
-      const merged = withFirst(this.rows, data, isWhole);
-      // Otherwise more may follow than the list knows of.
-      if (merged && (isWhole || merged.length > data.length)) this.rows = merged;
-      else this.start();
-    } catch {
-      // The next event reads it again, and a reconnect reads all.
-    } finally {
-      delete this.timers.read;
+    const found = await Promise.all(ids.map((orderId) => this.shop.GET('/store/order/{orderId}', { params: { path: { orderId }, query: { expand: ['plant'] } }, signal })));
+    if (signal.aborted || pages !== this.pages) return;
+    for (const { data } of found) {
+      if (matches(this.filter, data)) this.rows = withOrder(this.rows, data, { isOldestFirst: isOldestFirst(this.filter), isEnd: this.isEnd });
+      else this.rows = this.rows.filter(({ id }) => id !== data.id);
     }
-    if (!this.abort.signal.aborted) this.publish();
+  }
+
+  /** Reads as many pages again as there are: an order that is paid late belongs among older ones. */
+  private async readLoaded(signal: AbortSignal): Promise<void> {
+    const { pages } = this;
+    const again = this.newPages();
+    const found: Order[] = [];
+    // Whole pages: the rest of one would be old when it is wanted.
+    const wanted = (): number => pageSize * Math.max((this.isEnd ? Math.ceil : Math.round)(this.rows.length / pageSize), 1);
+    let isEnd: boolean;
+    do {
+      isEnd = await fill(found, again, wanted());
+      while (this.loading) await this.loading;
+      if (signal.aborted || pages !== this.pages) return;
+    } while (!isEnd && found.length < wanted());
+    this.pages = again;
+    this.isEnd = isEnd;
+    this.error = undefined;
+    this.rows = withRead(this.rows, found);
   }
 
   private publish(isLoading = this.loading !== undefined): void {
@@ -196,4 +243,14 @@ export class OrderList {
     if (rows === before.rows && isEnd === before.isEnd && isLoading === before.isLoading && error === before.error) return;
     this.state.set({ rows, isEnd, isLoading, error });
   }
+}
+
+/** Takes orders until there are so many. @returns whether there are no more */
+async function fill(orders: Order[], pages: AsyncGenerator<Order, void, undefined>, most: number): Promise<boolean> {
+  while (orders.length < most) {
+    const next = await pages.next();
+    if (next.done === true) return true;
+    orders.push(next.value);
+  }
+  return false;
 }

@@ -1,38 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Order } from '../../shop/day.js';
-import { withFirst, withOrder } from './order-rows.js';
+import { withOrder, withRead } from './order-rows.js';
 
 const orders = (...ids: number[]): Order[] => ids.map((id) => ({ id, plantId: 1, quantity: 1, status: 'placed', complete: false, placedAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' }));
-const idsOf = (rows: readonly Order[] | undefined): number[] | undefined => rows?.map(({ id }) => id);
+const idsOf = (rows: readonly Order[]): number[] => rows.map(({ id }) => id);
 
 describe('the order rows', () => {
-  it('start with new orders', () => {
-    expect(idsOf(withFirst(orders(3, 2, 1), orders(5, 4, 3, 2), false))).toEqual([5, 4, 3, 2, 1]);
-  });
-
-  it('lose orders that the first page no longer contains', () => {
-    expect(idsOf(withFirst(orders(4, 3, 2, 1), orders(5, 4, 2), false))).toEqual([5, 4, 2, 1]);
-  });
-
-  it('are replaced by the first page if it is the whole list', () => {
-    expect(idsOf(withFirst(orders(3, 2, 1), orders(3), true))).toEqual([3]);
+  it('are those that were read again', () => {
+    expect(idsOf(withRead(orders(4, 3, 2, 1), orders(5, 4, 2)))).toEqual([5, 4, 2]);
   });
 
   it('are the same objects, and the same list, as long as they have not changed', () => {
     const [third, second, first] = orders(3, 2, 1);
     const rows = [third!, second!, first!];
-    expect(withFirst(rows, orders(3, 2, 1), true)).toBe(rows);
-    expect(withFirst(rows, orders(3, 2), false)).toBe(rows);
+    expect(withRead(rows, orders(3, 2, 1))).toBe(rows);
     const changed = { ...third!, status: 'approved' as const };
-    const after = withFirst(rows, [...orders(4), changed, ...orders(2)], false)!;
+    const after = withRead(rows, [...orders(4), changed, ...orders(2, 1)]);
     expect(after[1]).toEqual(changed);
     expect(after[2]).toBe(second);
     expect(after[3]).toBe(first);
-  });
-
-  it('must be reloaded if there is a gap between them and the first page', () => {
-    expect(withFirst(orders(3, 2, 1), orders(9, 8), false)).toBeUndefined();
-    expect(idsOf(withFirst([], orders(9, 8), false))).toEqual([9, 8]);
   });
 
   it('take an order where its time is, in both directions', () => {

@@ -2,16 +2,10 @@ import { replaceEqualDeep } from '@tanstack/react-query';
 import type { Order } from '../../shop/day.js';
 import type { LiveMessage } from '../../shop/live-events.js';
 
-/**
- * Merges the reloaded first page into the rows. Rows missing from it no longer match. What has not changed stays the same object, which is not
- * drawn again. @returns undefined if there is a gap between the two
- */
-export function withFirst(rows: readonly Order[], first: readonly Order[], isWhole: boolean): readonly Order[] | undefined {
+/** The rows as they were read again. What has not changed stays the same object, which is not drawn again. */
+export function withRead(rows: readonly Order[], read: readonly Order[]): readonly Order[] {
   const known = new Map(rows.map((row) => [row.id, row]));
-  const ids = new Set(first.map(({ id }) => id));
-  const last = rows.findLastIndex(({ id }) => ids.has(id));
-  if (last === -1 && rows.length > 0 && !isWhole) return undefined;
-  const merged = [...first.map((row) => replaceEqualDeep(known.get(row.id), row)), ...(isWhole ? [] : rows.slice(last + 1))];
+  const merged = read.map((row) => replaceEqualDeep(known.get(row.id), row));
   return merged.length === rows.length && merged.every((row, n) => row === rows[n]) ? rows : merged;
 }
 
