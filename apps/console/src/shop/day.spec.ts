@@ -1,6 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
-import { Day, median, minuteMs, type Order } from './day.js';
-import type { LiveMessage } from './live-events.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import type { Shop } from '@plant-shop/client';
+import { Cell } from './cell.js';
+import type { Connection, ConnectionState } from './connection.js';
+import { Day, LiveDay, median, minuteMs, type Order } from './day.js';
+import type { LiveEvents, LiveMessage, LiveState } from './live-events.js';
 
 const now = Date.parse('2026-05-01T12:00:30.000Z');
 const at = (agoMs: number): string => new Date(now - agoMs).toISOString();
@@ -55,6 +58,38 @@ describe('the last hour', () => {
     expect(day.figures(now).lagMs).toBeUndefined();
     for (const lag of [-400, 20, 30]) day.take(changed(1, 'approved', lag), now);
     expect(day.figures(now).lagMs).toBe(20);
+  });
+
+  it('is read again after a gap that comes while it is read, and once the stream has opened', async () => {
+    jest.useFakeTimers();
+    try {
+      const answers: (() => void)[] = [];
+      const list = async function* (): AsyncGenerator<Order> {
+        await new Promise<void>((resolve) => answers.push(resolve));
+        yield* [];
+      };
+      const opening = Promise.withResolvers<undefined>();
+      let tell: (message: LiveMessage) => void = () => undefined;
+      const live = { state: new Cell<LiveState>('connecting'), opened: () => opening.promise, subscribe: (listener: typeof tell) => void (tell = listener) };
+      const connection = { state: new Cell<ConnectionState>({ isAway: false }) };
+      void new LiveDay({ list } as unknown as Shop, live as unknown as LiveEvents, connection as Connection, true);
+      const reads = async (): Promise<number> => {
+        for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+        return answers.length;
+      };
+      expect(await reads()).toBe(1);
+      tell({ event: 'stream.gap' } as LiveMessage);
+      tell({ event: 'stream.gap' } as LiveMessage);
+      expect(await reads()).toBe(1);
+      answers[0]?.();
+      expect(await reads()).toBe(2);
+      answers[1]?.();
+      expect(await reads()).toBe(2);
+      opening.resolve(undefined);
+      expect(await reads()).toBe(3);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('calculates a median', () => {

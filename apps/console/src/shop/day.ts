@@ -112,6 +112,8 @@ export class LiveDay {
   readonly error = new Cell<unknown>(undefined);
   private day = new Day();
   private isReading = false;
+  /** Whether to read again: what is being read may be from before. */
+  private isOutdated = false;
   private lookups = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -132,12 +134,15 @@ export class LiveDay {
     connection.state.subscribe(() => {
       if (!connection.state.get().isAway) this.read();
     });
+    // What comes between the reading and the opening of the stream has no event.
+    if (live.state.get() !== 'live') void live.opened().then(() => this.read(), () => undefined);
     setInterval(() => this.publishSoon(), minuteMs / 4);
     this.read();
   }
 
   /** Reads the orders again; events are still counted meanwhile. */
   read(): void {
+    this.isOutdated = this.isReading;
     if (this.isReading) return;
     this.isReading = true;
     this.readAll()
@@ -147,6 +152,7 @@ export class LiveDay {
       )
       .finally(() => {
         this.isReading = false;
+        if (this.isOutdated) this.read();
       });
   }
 
