@@ -138,7 +138,7 @@ const webhookMembers = {
   ),
   behind: optional(described(boolean, 'True if so many events wait for it that it can get no replay.')),
   failingSince: optional(described(instant, 'Present if the last attempt failed: when the first one failed since the last success.')),
-  lastError: optional(described(text(), 'Present if the last attempt failed: why, in words. The same as the `error` of that attempt.')),
+  lastError: optional(described(text(1_000), 'Present if the last attempt failed: why, in words. The same as the `error` of that attempt.')),
   createdAt: instant,
 };
 const webhookAnswer = objectOf('Webhook')(webhookMembers);

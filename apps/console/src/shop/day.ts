@@ -112,8 +112,8 @@ export class LiveDay {
   readonly error = new Cell<unknown>(undefined);
   private day = new Day();
   private isReading = false;
-  /** Whether to read again: what is being read may be from before. */
-  private isOutdated = false;
+  /** From when on to read again: what is being read may be from before. */
+  private readAgainFrom: number | undefined;
   private lookups = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -135,32 +135,37 @@ export class LiveDay {
       if (!connection.state.get().isAway) this.read();
     });
     // What comes between the reading and the opening of the stream has no event.
-    if (live.state.get() !== 'live') void live.opened().then(() => this.read(), () => undefined);
+    const begun = Date.now() - minuteMs;
+    if (live.state.get() !== 'live') void live.opened().then(() => this.read(begun), () => undefined);
     setInterval(() => this.publishSoon(), minuteMs / 4);
     this.read();
   }
 
-  /** Reads the orders again; events are still counted meanwhile. */
-  read(): void {
-    this.isOutdated = this.isReading;
-    if (this.isReading) return;
+  /** Reads the orders again; events are still counted meanwhile. @param from only those placed since */
+  read(from = 0): void {
+    if (this.isReading) {
+      this.readAgainFrom = Math.min(from, this.readAgainFrom ?? from);
+      return;
+    }
     this.isReading = true;
-    this.readAll()
+    this.readAll(from)
       .then(
         () => this.error.set(undefined),
         (error: unknown) => this.error.set(error),
       )
       .finally(() => {
         this.isReading = false;
-        if (this.isOutdated) this.read();
+        const again = this.readAgainFrom;
+        this.readAgainFrom = undefined;
+        if (again !== undefined) this.read(again);
       });
   }
 
-  private async readAll(): Promise<void> {
+  private async readAll(from: number): Promise<void> {
     const { day } = this;
     let count = 0;
-    day.isCut = false;
-    for await (const order of this.shop.list('/store/order', { ...(this.seesAll && { owner: '*' }), placedFrom: new Date(Date.now() - hourMs).toISOString() })) {
+    if (from === 0) day.isCut = false;
+    for await (const order of this.shop.list('/store/order', { ...(this.seesAll && { owner: '*' }), placedFrom: new Date(Math.max(from, Date.now() - hourMs)).toISOString() })) {
       day.add(order);
       count += 1;
       if (count < maxOrders) continue;

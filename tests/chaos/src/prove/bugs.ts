@@ -376,7 +376,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'audit-loses',
     name: 'an audit log entry is occasionally lost',
-    edits: [{ file: 'libs/platform/dist/patterns/audit-log.js', find: 'tx.send(append, [', replace: 'if (Math.random() < 0.1) return;\n    tx.send(append, [' }],
+    edits: [{ file: 'libs/platform/dist/patterns/audit-log.js', find: 'tx.send(append, appended.values(changes))', replace: 'tx.send(append, appended.values(changes.filter(() => Math.random() >= 0.1)))' }],
     breaks: ['audit'],
   },
   {

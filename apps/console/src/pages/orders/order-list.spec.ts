@@ -31,7 +31,7 @@ class FakeShop {
 
   readonly shop = {
     list: (_path: string, { limit }: { limit: number }) => this.pages(limit),
-    GET: (_path: string, { params }: { params: { path?: { orderId: number }; query: { limit?: number } } }) => this.get(params.path?.orderId, params.query.limit),
+    GET: (_path: string, { params }: { params: { path: { orderId: number } } }) => this.get(params.path.orderId),
   } as unknown as Shop;
 
   pay(id: number): void {
@@ -82,10 +82,8 @@ class FakeShop {
     }
   }
 
-  private async get(id: number | undefined, limit: number | undefined): Promise<{ data: unknown; response: Response }> {
-    if (id !== undefined) return { data: await this.answer(this.orders.get(id)), response: new Response() };
-    const headers: HeadersInit = this.toShip().length > limit! ? { link: 'more' } : {};
-    return { data: await this.answer(this.toShip().slice(0, limit)), response: new Response(null, { headers }) };
+  private async get(id: number): Promise<{ data: unknown }> {
+    return { data: await this.answer(this.orders.get(id)) };
   }
 }
 
@@ -229,6 +227,24 @@ describe('the list of orders to ship', () => {
     fake.payAll(250, 369);
     const [all] = await Promise.all([list.loadUpTo(1_000), pass(soon)]);
     expect(all).toHaveLength(369);
+  });
+
+  it('keeps its rows, and what they lack is read later, if one reading fails', async () => {
+    const fake = new FakeShop();
+    fake.payAll(1, 1_200);
+    const list = await opened(fake);
+    await Promise.all([list.loadMore(), pass(2 * answerMs)]);
+    const lengths: number[] = [];
+    list.state.subscribe(() => lengths.push(list.state.get().rows.length));
+    fake.isBroken = true;
+    fake.ship(5);
+    fake.payAll(1_201, 1_230);
+    await pass(2_000);
+    fake.isBroken = false;
+    await pass(soon);
+    await pass(soon);
+    expect(Math.min(...lengths)).toBeGreaterThanOrEqual(999);
+    expect(idsOf(list)).toEqual(fake.ids.slice(0, 1_000));
   });
 
   it('says so if it cannot be read again, until it can', async () => {

@@ -14,8 +14,10 @@ export interface OrderListState {
 
 const pageSize = 500;
 const publishMs = 250;
-/** Minimum interval between reads while orders come in. */
+/** Minimum interval between reads while orders come in; more if the last one took long: it then read many pages. */
 const readMs = 1_500;
+/** The table wants more rows when so many are left. */
+const ahead = 100;
 /** Orders that are read one by one at the same time; instead of more, all rows are read again. */
 const mostSingle = 20;
 
@@ -32,6 +34,10 @@ export class OrderList {
   private incoming = new Set<number>();
   /** Whether more may have changed than `incoming`. */
   private isBehind = false;
+  /** Whether the last reading of what has changed failed. */
+  private hasFailed = false;
+  /** How long it took. */
+  private lastMs = 0;
   private catchingUp: Promise<void> | undefined;
   private abort = new AbortController();
   private stop: (() => void) | undefined;
@@ -106,7 +112,7 @@ export class OrderList {
   /** @returns at most so many orders, the first ones; fewer if the shop refuses the rest */
   async loadUpTo(most: number): Promise<readonly Order[]> {
     await this.catchingUp;
-    if (this.incoming.size > 0) await this.catchUp();
+    if (this.isBehind || this.incoming.size > 0) await this.catchUp();
     while (!this.isEnd && this.rows.length < most && !this.abort.signal.aborted) await this.loadMore();
     return this.rows.slice(0, most);
   }
@@ -167,7 +173,7 @@ export class OrderList {
     this.timers.read ??= setTimeout(() => {
       delete this.timers.read;
       void this.catchUp();
-    }, readMs);
+    }, Math.max(readMs, 2 * this.lastMs));
   }
 
   /** Reads what events have told of so far. What comes meanwhile is read next. */
@@ -197,12 +203,19 @@ export class OrderList {
       return;
     }
     const { pages } = this;
+    const begun = performance.now();
     try {
       if (isMany) await this.readLoaded(signal);
       else await this.readSingle(ids, signal);
+      this.hasFailed = false;
     } catch {
-      // Says so if it fails again.
-      if (!this.abort.signal.aborted && pages === this.pages) this.start();
+      if (this.abort.signal.aborted || pages !== this.pages) return;
+      // The rows stay for a second try. If that fails, too, all is read anew, which says what is wrong.
+      this.isBehind = !this.hasFailed;
+      if (this.hasFailed) this.start();
+      this.hasFailed = !this.hasFailed;
+    } finally {
+      this.lastMs = performance.now() - begun;
     }
   }
 
@@ -222,7 +235,7 @@ export class OrderList {
     const again = this.newPages();
     const found: Order[] = [];
     // Whole pages: the rest of one would be old when it is wanted.
-    const wanted = (): number => pageSize * Math.max((this.isEnd ? Math.ceil : Math.round)(this.rows.length / pageSize), 1);
+    const wanted = (): number => pageSize * Math.max(Math.ceil((this.rows.length - (this.isEnd ? 0 : ahead)) / pageSize), 1);
     let isEnd: boolean;
     do {
       isEnd = await fill(found, again, wanted());

@@ -1,7 +1,7 @@
 import type { Shop } from '@plant-shop/client';
 import { type Column, COLUMNS, type SourceLine } from '../../../../../../tools/plants/csv.mjs';
 import { formatNumber } from '../../../ui/numbers.js';
-import { addedPlants } from './current-import.js';
+import { addedBy } from './current-import.js';
 import type { PlantFile, PlantReading } from './plant-file.js';
 import { faultsOfLine, idOf, type LineFault, type LineProblem, ofRow, type PlantValues, reportHeader, reportRow, valuesOf } from './report.js';
 
@@ -24,6 +24,13 @@ export interface DryLine {
   readonly addedAs?: number;
 }
 
+/** A line that names the plant of another. */
+interface Repeat {
+  /** The number of that one. */
+  readonly first: number;
+  readonly fault: string;
+}
+
 export interface DryRun {
   readonly counts: Readonly<Record<Outcome, number>>;
   /** Existing plants whose free units would be set. */
@@ -31,8 +38,8 @@ export interface DryRun {
   readonly blank: number;
   /** Unchanged plants that the file has added before. */
   readonly added: number;
-  /** Why lines must not be sent that name the plant of a line before them, by their numbers. */
-  readonly repeats: ReadonlyMap<number, string>;
+  /** Lines that must not be sent, by their numbers: each names the plant of a line before it. */
+  readonly repeats: ReadonlyMap<number, Repeat>;
   /** New plants that would share a name with others. */
   readonly sameNames: readonly SameName[];
   /** The first lines. */
@@ -103,7 +110,9 @@ class Run {
   private added = 0;
   /** The first lines of the plants, by what names these in a line, or by what the shop says they are. */
   private readonly firstLines = new Map<string, number>();
-  private readonly repeats = new Map<number, string>();
+  private readonly repeats = new Map<number, Repeat>();
+  /** Lines that the shop refuses: what they name is free for later ones. */
+  private readonly refusedByShop = new Set<number>();
   /** New plants, by their names in small letters. */
   private readonly names = new Map<string, { readonly name: string; readonly lines: number[]; plantId?: number }>();
 
@@ -118,8 +127,9 @@ class Run {
     const { sent, taken } = this.pieceOf(lines);
     const answers = sent.length === 0 ? [] : await this.ask(sent.map(({ text }) => text));
     const repeated = sent.filter((line, n) => this.isRepeat(line, plantOf(answers[n] ?? {})));
+    const isFreed = this.free(sent.filter((_, n) => answers[n]?.result === 'refused'));
     // Its answers for the other lines follow from these, too.
-    if (repeated.length > 0) return this.judge(lines);
+    if (repeated.length > 0 || isFreed) return this.judge(lines);
     const judged = new Map(sent.map((line, n) => [line, answers[n]]));
     let count = 0;
     for (const line of lines.slice(0, taken)) {
@@ -154,7 +164,7 @@ class Run {
   }
 
   private addedAs(line: SourceLine): number | undefined {
-    return line.isNew ? addedPlants.get(this.file.keyOf(line)) : undefined;
+    return line.isNew ? addedBy(this.file.keyOf(line)) : undefined;
   }
 
   /** Whether a line before it has one of these names of a plant. The stock of both, one after the other, would be there for a moment. */
@@ -162,13 +172,21 @@ class Run {
     if (this.repeats.has(number)) return true;
     for (const { key, fault } of names) {
       const first = this.firstLines.get(key) ?? number;
-      if (first < number) {
-        this.repeats.set(number, `${fault} line ${formatNumber(first)}.`);
+      if (first < number && !this.refusedByShop.has(first)) {
+        this.repeats.set(number, { first, fault: `${fault} line ${formatNumber(first)}.` });
         return true;
       }
     }
     for (const { key } of names) this.firstLines.set(key, number);
     return false;
+  }
+
+  /** Lets lines have what the shop refuses to earlier ones. @returns whether a line was kept back for one of these */
+  private free(refused: readonly SourceLine[]): boolean {
+    for (const { number } of refused) this.refusedByShop.add(number);
+    const freed = [...this.repeats].filter(([, { first }]) => this.refusedByShop.has(first));
+    for (const [number] of freed) this.repeats.delete(number);
+    return freed.length > 0;
   }
 
   private async ask(lines: readonly string[]): Promise<readonly Answer[]> {
@@ -177,7 +195,7 @@ class Run {
   }
 
   private add(line: SourceLine, answer: Answer | undefined): void {
-    const { number, text, fault = this.repeats.get(number) } = line;
+    const { number, text, fault = this.repeats.get(number)?.fault } = line;
     if (text === '') {
       this.blank += 1;
       return;

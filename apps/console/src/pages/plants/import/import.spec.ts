@@ -138,6 +138,7 @@ class TestShop {
     const ids = lines.map(({ id, externalId }, n) => id ?? (externalId === undefined ? undefined : [...plants].find(([, one]) => one.externalId === externalId)?.[0]) ?? -1 - n);
     const answers = lines.map((plant, n) => {
       const id = ids[n] ?? 0;
+      if (plant.name === 'bad') return { line: n + 1, result: 'refused', problem: { code: 'invalid-input', errors: [] } };
       const before = plants.get(id);
       const after = { ...before, ...plant, ...(id > 0 && { id }) };
       if (isPreview) plants.set(id, after);
@@ -190,6 +191,15 @@ describe('the preview says what the import does', () => {
     const { preview } = await importOf(shop, await fileOf(...rows));
     expect(preview.lines.map(({ number, outcome, after }) => `${String(number)} ${outcome} ${String(after?.quantity)}`).slice(0, 2)).toEqual(['2 unchanged 25', '3 created 3']);
     expect(preview.lines.find(({ number }) => number === 7)?.after?.quantity).toBe(4);
+  });
+
+  it('and lets a later line correct one that the shop refuses', async () => {
+    const shop = new TestShop();
+    const { preview, result } = await importOf(shop, await fileOf('bad,8001,,1', 'bad,8001,A-1,2', 'Corrected,8001,A-1,3', 'Corrected twice,,A-1,4'));
+    const counts = { created: 1, updated: 0, unchanged: 0, refused: 3 };
+    expect({ preview: preview.counts, sent: result.created }).toEqual({ preview: counts, sent: 1 });
+    expect(refusedOf(preview.refused).map((text) => text.slice(0, 50))).toEqual([expect.stringMatching(/^2: /), expect.stringMatching(/^3: /), '5: The line has the same external id as line 4.']);
+    expect(shop.plants.get(8001)).toMatchObject({ name: 'Corrected', quantity: 3 });
   });
 
   it('of lines that are more than a request apart', async () => {

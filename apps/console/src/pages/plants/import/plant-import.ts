@@ -1,7 +1,7 @@
 import { type components, type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
 import type { SourceLine } from '../../../../../../tools/plants/csv.mjs';
-import { addedPlants } from './current-import.js';
+import { addedBy, noteAdded } from './current-import.js';
 import type { DryRun } from './dry-run.js';
 import { piecesOf } from './pieces.js';
 import type { PlantFile, PlantReading } from './plant-file.js';
@@ -95,7 +95,7 @@ export class PlantImport {
   /** Of lines that name a plant twice, only the first is sent. */
   private async *withoutRepeats(lines: AsyncIterable<SourceLine>): AsyncGenerator<SourceLine, void> {
     for await (const line of lines) {
-      const fault = this.preview.repeats.get(line.number);
+      const fault = this.preview.repeats.get(line.number)?.fault;
       yield fault === undefined ? line : { ...line, fault };
     }
   }
@@ -186,12 +186,12 @@ export class PlantImport {
     const key = this.file.keyOf(line);
     const isRepeated = this.sent.has(number);
     // The preview has said so.
-    if (!isRepeated && addedPlants.has(key)) return 'unchanged';
+    if (!isRepeated && addedBy(key) !== undefined) return 'unchanged';
     this.sent.add(number);
     try {
       const body = JSON.parse(text) as NewPlant;
       const { response, data } = await this.shop.POST('/plant', { body, idempotencyKey: key, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
-      addedPlants.set(key, data.id);
+      noteAdded(key, data.id);
       return !isRepeated && response.headers.has('idempotency-replayed') ? 'unchanged' : plantOf(line, 'created', data.id);
     } catch (error) {
       if (!(error instanceof ShopProblem) || ![400, 409, 413, 422].includes(error.status)) throw error;
