@@ -5,9 +5,8 @@ import { assertShows, Chrome, TIMEOUT_MS } from './kit/console.mjs';
 import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
 import { admin, demoAdmin, fresh } from './kit/people.mjs';
 
-/** Lines of the mass import, and the number of distinct plants in them: repeated lines cost the shop's databases less. */
-const LINES = 50_000;
-const PLANTS = Number(process.env['IMPORTED_PLANTS'] ?? 2_000);
+/** Lines of the mass import, each of another plant. With 50,000 it takes minutes. */
+const LINES = Number(process.env['IMPORTED_PLANTS'] ?? 12_000);
 
 /** Hostile names, which must be shown as text. */
 const hostile = /** @type {const} */ (['<img src=x onerror="window.hacked = 1">', '"><script>window.hacked = 2</script>', '{{7*7}} ${7*7} <b>bold</b>', '\u202Egnp.exe & "quotes" \'n\' <!-- -->', '=HYPERLINK("https://evil.test")']);
@@ -321,11 +320,11 @@ describe('plants', () => {
     await visit.leave();
   });
 
-  test('50,000 lines can be imported while the page stays responsive; a report lists the refused ones', { timeout: 300_000 }, async () => {
+  test('many lines can be imported while the page stays responsive; a report lists the refused ones', { timeout: 300_000 }, async () => {
     const word = randomWord();
     const first = 5_000_000_000_000 + Math.floor(Math.random() * 1e12);
-    const refused = 31_415;
-    const lineOf = (/** @type {number} */ n) => JSON.stringify({ id: first + (n % PLANTS), name: n + 1 === refused ? '' : `${word} ${n % PLANTS}`, quantity: 1 });
+    const refused = 10_415;
+    const lineOf = (/** @type {number} */ n) => JSON.stringify({ id: first + n, name: n + 1 === refused ? '' : `${word} ${n}`, quantity: 1 });
     const buffer = Buffer.from(Array.from({ length: LINES }, (_, n) => `${lineOf(n)}\n`).join(''));
     const visit = await chrome.visit(demoAdmin, { path: '/plants/import', scheme: 'dark' });
     const { page } = visit;
@@ -353,7 +352,7 @@ describe('plants', () => {
     await chooser.setFiles({ name: 'mass.ndjson', mimeType: 'application/x-ndjson', buffer });
     await page.getByRole('button', { name: `Import ${(LINES - 1).toLocaleString('en')} plants` }).click({ timeout: 120_000 });
     await tenth.given;
-    await page.getByText('9,000', { exact: true }).or(page.getByText(PLANTS.toLocaleString('en'), { exact: true })).first().waitFor();
+    await page.getByText('9,000', { exact: true }).waitFor();
     await visit.assertAccessible();
     await page.getByRole('link', { name: 'All plants' }).click();
     await heading(page, 'Plants').waitFor();
@@ -362,7 +361,7 @@ describe('plants', () => {
     released.give();
     await page.getByRole('button', { name: 'Import another file' }).waitFor({ timeout: 120_000 });
     const ms = performance.now() - begun;
-    assert.deepEqual(await figuresOf(page), { Created: PLANTS.toLocaleString('en'), Updated: '0', Unchanged: (LINES - PLANTS - 1).toLocaleString('en'), Refused: '1' });
+    assert.deepEqual(await figuresOf(page), { Created: (LINES - 1).toLocaleString('en'), Updated: '0', Unchanged: '0', Refused: '1' });
     const { longestMs, steps } = await page.evaluate(() => ({ longestMs: /** @type {any} */ (window).longestMs, steps: /** @type {any} */ (window).seen.size }));
     console.log(`${LINES} lines imported in ${(ms / 1_000).toFixed(1)} s; ${steps} steps of progress; the page was busy for ${Math.round(longestMs)} ms at the longest`);
     assert.ok(steps >= 20, `${steps} steps of progress`);
@@ -372,16 +371,16 @@ describe('plants', () => {
     assert.equal(report.name, 'mass-refused.csv');
     const [header, record = '', ...rest] = report.text.split('\r\n');
     assert.equal(header, '\ufeffline,id,problem,content');
-    assert.ok(record.startsWith(`${refused},`) && record.includes('Name: Enter') && record.includes(`""id"":${first + ((refused - 1) % PLANTS)}`), record);
+    assert.ok(record.startsWith(`${refused},`) && record.includes('Name: Enter') && record.includes(`""id"":${first + refused - 1}`), record);
     assert.deepEqual(rest, ['']);
     await visit.assertAccessible();
-    await page.getByRole('table', { name: 'Refused' }).getByRole('cell', { name: '31,415' }).waitFor();
+    await page.getByRole('table', { name: 'Refused' }).getByRole('cell', { name: '10,415' }).waitFor();
     await visit.leave();
 
     // The list can be scrolled by keyboard, and renders only visible rows.
     const listVisit = await chrome.visit(demoAdmin, { path: `/plants?q=${word}&sort=newest` });
     const table = listVisit.page.getByRole('table', { name: 'Plants' });
-    await table.getByRole('link', { name: `${word} ${PLANTS - 1}`, exact: true }).focus();
+    await table.getByRole('link', { name: `${word} ${LINES - 1}`, exact: true }).focus();
     const focused = () => listVisit.page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => resolve(Number(/** @type {HTMLElement | null} */ (document.activeElement?.closest('[data-index]'))?.dataset['index'] ?? -1)))));
     const until = performance.now() + TIMEOUT_MS;
     for (let index = 0; index < 450; index = await focused()) {
