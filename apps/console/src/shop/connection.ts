@@ -29,8 +29,11 @@ export class Connection {
   constructor() {
     for (const event of ['online', 'offline']) window.addEventListener(event, () => this.isOnline.set(navigator.onLine));
     window.addEventListener('offline', () => this.suspect());
-    setInterval(() => void this.check(), checkMs);
-    document.addEventListener('visibilitychange', () => void this.check());
+    const watch = (): void => {
+      if (document.visibilityState !== 'hidden' && !this.probing) void this.check();
+    };
+    setInterval(watch, checkMs);
+    document.addEventListener('visibilitychange', watch);
   }
 
   /** `fetch` for the client library. The library retries on its own, so failures are only visible here. */
@@ -52,10 +55,11 @@ export class Connection {
     });
   }
 
-  private async check(): Promise<void> {
-    if (document.visibilityState === 'hidden' || this.probing) return;
+  /** Reads the services' states, and polls them from then on if one is not ready. A gateway that is only slow is not away. */
+  async check(): Promise<Services | 'slow' | undefined> {
     const answer = await readReadiness();
     if (answer !== 'slow' && !areReady(answer)) this.suspect();
+    return answer;
   }
 
   private async probe(): Promise<void> {
@@ -73,7 +77,7 @@ export class Connection {
 const areReady = (services: Services | undefined): boolean => services !== undefined && Object.values(services).every((state) => state === 'ready');
 
 /** @returns `slow` if the gateway takes longer than a healthy one; undefined if it does not answer */
-export async function readReadiness(): Promise<Services | 'slow' | undefined> {
+async function readReadiness(): Promise<Services | 'slow' | undefined> {
   try {
     const response = await fetch('/readyz', { signal: AbortSignal.timeout(probeLimitMs) });
     return ((await response.json()) as { services?: Services }).services;

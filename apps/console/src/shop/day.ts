@@ -1,7 +1,7 @@
 import type { components, Shop } from '@plant-shop/client';
 import { Cell } from './cell.js';
 import type { Connection } from './connection.js';
-import type { LiveEvents, LiveMessage } from './live-events.js';
+import { type LiveEvents, type LiveMessage, onceOpen } from './live-events.js';
 
 export type Order = components['schemas']['Order'];
 export type OrderStatus = Order['status'];
@@ -134,9 +134,8 @@ export class LiveDay {
     connection.state.subscribe(() => {
       if (!connection.state.get().isAway) this.read();
     });
-    // What comes between the reading and the opening of the stream has no event.
     const begun = Date.now() - minuteMs;
-    if (live.state.get() !== 'live') void live.opened().then(() => this.read(begun), () => undefined);
+    onceOpen(live, () => this.read(begun));
     setInterval(() => this.publishSoon(), minuteMs / 4);
     this.read();
   }

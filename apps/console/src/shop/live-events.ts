@@ -30,14 +30,14 @@ export class LiveEvents {
     return () => this.listeners.delete(listener);
   }
 
-  /** Resolves when the stream has opened: every event from then on is told. */
-  async opened(): Promise<void> {
-    await this.events?.opened();
-  }
-
   close(): void {
     this.listeners.clear();
     void this.events?.close();
+  }
+
+  /** Resolves when the stream has opened: every event from then on is told. */
+  async opened(): Promise<void> {
+    await this.events?.opened();
   }
 
   private tell(isConnected: boolean): void {
@@ -57,4 +57,9 @@ export class LiveEvents {
     }
     this.events = undefined;
   }
+}
+
+/** Calls when the stream opens, unless it is open. What comes between a reading before and that has no event. */
+export function onceOpen(live: Pick<LiveEvents, 'state' | 'opened'>, call: () => void): void {
+  if (live.state.get() !== 'live') void live.opened().then(call, () => undefined);
 }

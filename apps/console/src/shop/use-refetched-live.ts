@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import { useSession } from '../auth/session.js';
-import type { LiveEvents } from './live-events.js';
+import { type LiveEvents, onceOpen } from './live-events.js';
 
 /** Refetches a query with the shop's events. @param everyMs at most this often */
 export function useRefetchedLive<Data>(query: UseQueryResult<Data>, everyMs: number): UseQueryResult<Data> {
@@ -27,8 +27,7 @@ export function followLive(live: LiveEvents, isFirst: () => boolean, refetch: ()
     }, everyMs);
   };
   const stop = live.subscribe(refetchSoon);
-  // What comes between the read and the opening of the stream has no event.
-  if (live.state.get() !== 'live') void live.opened().then(refetchSoon, () => undefined);
+  onceOpen(live, refetchSoon);
   return () => {
     isOver = true;
     stop();

@@ -1,7 +1,7 @@
 import type { Shop } from '@plant-shop/client';
 import { Cell } from '../../shop/cell.js';
 import type { Order } from '../../shop/day.js';
-import type { LiveEvents, LiveMessage } from '../../shop/live-events.js';
+import { type LiveEvents, type LiveMessage, onceOpen } from '../../shop/live-events.js';
 import { isOldestFirst, matches, mayMatch, type TabFilter, toQuery } from './order-query.js';
 import { changedRow, withOrder, withRead } from './order-rows.js';
 
@@ -64,13 +64,11 @@ export class OrderList {
     const { signal } = this.abort;
     this.stop = this.live.subscribe((message) => this.take(message));
     this.start();
-    if (this.live.state.get() === 'live') return;
-    // The rows may be read before the stream opens. What comes in between has no event.
-    void this.live.opened().then(() => {
+    onceOpen(this.live, () => {
       if (signal.aborted) return;
       this.isBehind = true;
       this.catchUpSoon();
-    }, () => undefined);
+    });
   }
 
   /** Nobody looks at it: rows change and go with the events, and orders that belong here wait for `open`. */

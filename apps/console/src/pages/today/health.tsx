@@ -2,7 +2,6 @@ import { Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { memo, type ReactNode } from 'react';
 import { useSession } from '../../auth/session.js';
-import { readReadiness } from '../../shop/connection.js';
 import { Card } from '../../ui/card.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 
@@ -21,8 +20,7 @@ export const Health = memo(function Health(): ReactNode {
   const { data, isPending } = useQuery({
     queryKey: ['health'],
     queryFn: async () => {
-      const answer = await readReadiness();
-      if (answer !== 'slow' && (!answer || Object.values(answer).some((state) => state !== 'ready'))) connection.suspect();
+      const answer = await connection.check();
       // Of the others, only the gateway knows.
       return typeof answer === 'object' ? answer : { gateway: answer ?? 'no answer' };
     },

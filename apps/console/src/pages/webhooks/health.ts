@@ -17,8 +17,7 @@ export function healthOf({ state, disabledReason, failingSince, lastError }: Pic
   const attempts = [...deliveries, ...pending].flatMap((one) => one.attempts).sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   const [last] = attempts;
   // The webhook is read less often than its deliveries.
-  const hasSucceededSince = last !== undefined && last.error === undefined && Date.parse(last.at) > Date.parse(failingSince ?? '');
-  if (failingSince !== undefined && !hasSucceededSince) return { label: 'Failing', color: 'red', why: lastError ?? last?.error ?? 'The last attempt failed.' };
+  if (failingSince !== undefined && !(last && last.error === undefined && last.at > failingSince)) return { label: 'Failing', color: 'red', why: lastError ?? last?.error ?? 'The last attempt failed.' };
   if (!last) {
     return deliveries.length === 0
       ? { label: 'Nothing sent yet', color: 'gray', why: 'No event has matched it so far. Send a test event to see whether it answers.' }

@@ -82,7 +82,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
             </>
           )}
           {isBegun && <Progress value={((done + failed) / rows.length) * 100} color={failed > 0 ? 'orange' : 'green'} aria-label="Orders that have a result" />}
-          <Text size="sm" role="status" fw={500}>{isBegun ? resultText({ done, failed, all, isRunning, isStopped: done + failed < rows.length, word: words[kind].done }) : ''}</Text>
+          <Text size="sm" role="status" fw={500}>{isBegun ? resultText({ done, failed, count: rows.length, isRunning, word: words[kind].done }) : ''}</Text>
           <ul className={classes['rows']} aria-label="Orders" tabIndex={0} onKeyDown={toNextField}>
             {rows.map((row) => <Row key={row.order.id} row={row} {...(kind === 'ship' && { number: numberOf(row), onNumbers: setNumbers })} done={words[kind].done} />)}
           </ul>
@@ -108,9 +108,9 @@ function toNextField(event: KeyboardEvent<HTMLElement>): void {
   next?.select();
 }
 
-function resultText({ done, failed, all, isRunning, isStopped, word }: { readonly done: number; readonly failed: number; readonly all: string; readonly isRunning: boolean; readonly isStopped: boolean; readonly word: string }): string {
+function resultText({ done, failed, count, isRunning, word }: { readonly done: number; readonly failed: number; readonly count: number; readonly isRunning: boolean; readonly word: string }): string {
   const refused = failed === 0 ? '' : ` ${counted(failed, 'was', 'were')} not: each says why.`;
-  return `${isStopped && !isRunning ? 'Stopped. ' : ''}${formatNumber(done)} of ${all} ${done === 1 || all === counted(1, 'order') ? 'is' : 'are'} ${word}.${refused}`;
+  return `${done + failed < count && !isRunning ? 'Stopped. ' : ''}${formatNumber(done)} of ${counted(count, 'order')} ${done === 1 || count === 1 ? 'is' : 'are'} ${word}.${refused}`;
 }
 
 const Row = memo(function Row({ row: { order, state, why, requestId }, number, onNumbers, done }: {
