@@ -120,6 +120,7 @@ describe('what is typed and not sent', () => {
     assert.equal(await notice(page).count(), 0);
     // However the dialog is left.
     await page.goto(`${address}/console/orders`);
+    await page.getByRole('heading', { name: 'Orders', level: 1 }).waitFor();
     assert.equal((await kept(page)).includes('Green Post'), false);
     await visit.leave();
   });

@@ -62,6 +62,25 @@ describe('the stock', () => {
     await visit.leave();
   });
 
+  test('changes once the dialog has read it, if Enter comes before', async () => {
+    const name = fresh('Early');
+    const plantId = await newPlant(4, name);
+    const visit = await chrome.visit(demoAdmin, { path: `/plants?q=${name}` });
+    const { page } = visit;
+    const read = Promise.withResolvers();
+    await page.route(/inventory\/\d+\/changes/, async (route) => {
+      await read.promise;
+      await route.continue();
+    });
+    await pressEnterOn(rowOf(page, name).getByRole('button', { name: `Change the stock of ${name}` }));
+    await fill(page, '3', 'Delivery');
+    await page.keyboard.press('Enter');
+    read.resolve(undefined);
+    await page.getByText(`7 units of ${name} can be ordered.`).waitFor();
+    assert.deepEqual(await changesOf(plantId), [[3, 'Delivery']]);
+    await visit.leave();
+  });
+
   test('is changed on the plant’s page only by whole numbers that it has', async () => {
     const plantId = await newPlant(4);
     const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}`, scheme: 'dark' });

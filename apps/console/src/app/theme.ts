@@ -1,5 +1,5 @@
 // oxlint-disable-next-line no-restricted-imports
-import { createTheme, DEFAULT_THEME, defaultVariantColorsResolver, type MantineColorsTuple, Modal, Notification, parseThemeColor, type VariantColorsResolver } from '@mantine/core';
+import { createTheme, DEFAULT_THEME, defaultVariantColorsResolver, type MantineColorsTuple, Modal, Notification, parseThemeColor, TableScrollContainer, type VariantColorsResolver } from '@mantine/core';
 
 // Shade 9 is darker than Mantine's, so that white text on it has a contrast of 5.9:1.
 const green = [...DEFAULT_THEME.colors.green.slice(0, 9), '#237032'] as unknown as MantineColorsTuple;
@@ -38,6 +38,7 @@ export const theme = createTheme({
     MultiSelect: { defaultProps: scrollingList },
     Autocomplete: { defaultProps: scrollingList },
     TagsInput: { defaultProps: scrollingList },
+    TableScrollContainer: TableScrollContainer.extend({ defaultProps: { type: 'native' }, classNames: { scrollContainer: 'wide' } }),
     // Otherwise a dialog's header would count as a second page header.
     Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } }, styles: { title: { fontWeight: 650 } } }),
     Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),

@@ -3,11 +3,12 @@ import { Button, CloseButton, Group, Modal, Text, TextInput, VisuallyHidden } fr
 import { useDebouncedValue } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
 import { useNavigate } from '@tanstack/react-router';
-import { Fragment, type KeyboardEvent, type ReactNode, type RefObject, useEffect, useId, useRef, useState } from 'react';
+import { Fragment, type KeyboardEvent, type ReactNode, type RefObject, useCallback, useEffect, useId, useRef, useState } from 'react';
 import { AdjustStock } from '../../pages/plants/adjust-stock.js';
 import { counted } from '../../ui/numbers.js';
 import { ProblemMessage } from '../../ui/problem-alert.js';
 import { StatusBadge } from '../../ui/status-badge.js';
+import type { Early } from './find-button.js';
 import type { Go, Offer, OfferGroup } from './offers.js';
 import { useOwnOffers } from './own-offers.js';
 import classes from './palette.module.css';
@@ -16,24 +17,32 @@ import { type Found, useFound } from './use-found.js';
 const typingMs = 150;
 
 /** Finds orders, plants, people, webhooks, pages and actions, by keyboard. Arrow keys move between them, Enter opens one. */
-export default function Palette({ early, onClose }: { readonly early: RefObject<string>; readonly onClose: () => void }): ReactNode {
+export default function Palette({ early, onClose }: { readonly early: RefObject<Early | undefined>; readonly onClose: () => void }): ReactNode {
   const navigate = useNavigate();
   const listId = useId();
-  const [text, setText] = useState(() => early.current);
+  const [text, setText] = useState('');
   const [asksForPlant, setAsksForPlant] = useState(false);
   const [dialog, setDialog] = useState<ReactNode>();
   /** The offer that an arrow key chose. */
   const [chosen, setChosen] = useState<string>();
   /** What Enter was pressed for before all answers came: a scanner does not wait for them. */
   const [awaited, setAwaited] = useState<string>();
-  // People write #7 for order 7.
-  const typed = text.trim().replace(/^#/, '');
+  const typed = meantBy(text);
   const [words] = useDebouncedValue(typed, typingMs);
   const change = (changed: string): void => {
     setText(changed);
     setChosen(undefined);
     setAwaited(undefined);
   };
+  /** From now on the field takes the keys: the focus trap would come too late. */
+  const takeKeys = useCallback((field: HTMLInputElement | null): void => {
+    if (!field || !early.current) return;
+    const { text: before, isEntered } = early.current;
+    early.current = undefined;
+    field.focus();
+    setText(before);
+    if (isEntered) setAwaited(meantBy(before));
+  }, [early]);
   const go: Go = (to) => {
     onClose();
     void navigate(to);
@@ -102,8 +111,7 @@ export default function Palette({ early, onClose }: { readonly early: RefObject<
             autoComplete="off"
             spellCheck={false}
             maxLength={200}
-            // The focus trap comes too late for what is typed right after the shortcut.
-            autoFocus
+            ref={takeKeys}
             data-autofocus
             placeholder={label}
             leftSection={<IconSearch size={18} aria-hidden />}
@@ -119,6 +127,9 @@ export default function Palette({ early, onClose }: { readonly early: RefObject<
     </Modal.Root>
   );
 }
+
+/** People write #7 for order 7. */
+const meantBy = (text: string): string => text.trim().replace(/^#/, '');
 
 /** Rows of one key press. */
 const most = 5;

@@ -29,7 +29,7 @@ function Destinations(): ReactNode {
   const newButton = <Button leftSection={<IconPlus size={16} />} onClick={open}>New destination</Button>;
   return (
     <>
-      <PageHeader title="Destinations" text="Streams of message brokers (NATS JetStream) to which the shop publishes the events of all orders.">{newButton}</PageHeader>
+      <PageHeader title="Destinations" text="Other systems' message brokers, to which the shop publishes the events of all orders. Supported are streams of NATS JetStream.">{newButton}</PageHeader>
       <ProblemAlert error={error} title="The destinations could not be loaded" />
       {isPending && <Loading />}
       {data?.length === 0 && <EmptyState icon={IconDatabaseExport} title="No destinations yet" text="A destination gets every event for teams that have a broker already: a warehouse, an analysis. To begin, create one with the broker’s address and a stream." />}

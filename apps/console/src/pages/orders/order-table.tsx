@@ -98,7 +98,7 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
   const chosen = rows.reduce((sum, { id }) => sum + (selected.ids.has(id) ? 1 : 0), 0);
 
   return (
-    <Paper withBorder ref={scrolled} className={classes['scroll'] ?? ''} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} tabIndex={0} data-scroll-restoration-id="orders">
+    <Paper withBorder ref={scrolled} className={`wide ${classes['scroll'] ?? ''}`} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} tabIndex={0} data-scroll-restoration-id="orders">
       <div role="rowgroup" className={classes['head']} style={{ minWidth: template.minWidth }}>
         <div role="row" className={classes['row']} style={template}>
           <div role="columnheader">

@@ -41,7 +41,8 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
   const client = useQueryClient();
   const queryKey = ['plant', plantId, 'adjusted'];
   // As it was when the dialog opened: what is typed is meant for it.
-  const { data: known, error } = useQuery({ queryKey, queryFn: ({ signal }) => read(shop, plantId, signal), staleTime: Number.POSITIVE_INFINITY, gcTime: 0, refetchOnWindowFocus: false, refetchOnReconnect: false });
+  const query = { queryKey, queryFn: ({ signal }: { readonly signal: AbortSignal }) => read(shop, plantId, signal), staleTime: Number.POSITIVE_INFINITY };
+  const { data: known, error } = useQuery({ ...query, gcTime: 0, refetchOnWindowFocus: false, refetchOnReconnect: false });
   const draft = useDraft(`adjust stock of plant ${plantId}`, { verb: 'Add', units: '', reason: '' });
   const { verb, units, reason } = draft.value;
   const isCount = verb === 'Count';
@@ -49,7 +50,9 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
   const count = wholeNumber(units, { min: isCount ? 0 : 1 });
   const adjusting = useChange({
     isRepeatable: true,
-    mutationFn: async (from: Known): Promise<{ saved: Versioned<Stock> } | { asks: true }> => {
+    mutationFn: async (): Promise<{ saved: Versioned<Stock> } | { asks: true }> => {
+      // Enter does not wait for the stock.
+      const from = await client.query(query);
       // Orders after the count change nothing about what it found.
       const body = { by: changeOf(verb, Number(units), from.stock.value), reason: reason.trim() };
       for (let [base, tries] = [from, 1]; ; tries += 1) {
@@ -85,7 +88,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
     <Dialog isBusy={adjusting.isPending} onClose={onClose} title={`Stock of ${name}`}>
       <form onSubmit={(event) => {
         event.preventDefault();
-        if (known) adjusting.mutate(known);
+        adjusting.mutate();
       }}>
         <Stack>
           <RestoredDraft draft={draft} />
@@ -119,7 +122,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
           {!shortage && <ProblemAlert error={adjusting.error} title="The stock was not changed" />}
           <Group justify="flex-end">
             <BackButton />
-            <Button type="submit" disabled={!known} loading={adjusting.isPending}>{isCount ? 'Set the stock' : count === undefined ? `${verb} units` : `${verb} ${counted(count, 'unit')}`}</Button>
+            <Button type="submit" loading={adjusting.isPending}>{isCount ? 'Set the stock' : count === undefined ? `${verb} units` : `${verb} ${counted(count, 'unit')}`}</Button>
           </Group>
         </Stack>
       </form>
