@@ -67,9 +67,9 @@ export class TargetGuard {
   }
 
   /** Returns what is wrong with a URL, without resolving its name; completes "the URL …". */
-  faultOf(text: string): string | undefined {
-    if (!URL.canParse(text)) return 'must be a URL';
-    const url = new URL(text);
+  faultOf(address: string | URL): string | undefined {
+    const url = typeof address === 'string' ? URL.parse(address) : address;
+    if (!url) return 'must be a URL';
     if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must be an http or https URL';
     if (url.username !== '' || url.password !== '') return 'must not hold credentials';
     if (this.isAllowed(url)) return undefined;
@@ -86,7 +86,7 @@ export class TargetGuard {
    * @throws TargetRefused when any of them is not public
    */
   async addressesOf(url: URL): Promise<readonly string[]> {
-    const fault = this.faultOf(url.href);
+    const fault = this.faultOf(url);
     if (fault !== undefined) throw new TargetRefused(`The URL ${fault}.`);
     const host = hostOf(url);
     if (isIP(host) !== 0) return [host];

@@ -37,6 +37,7 @@ const finishMs = 1_500;
 
 /** What an attempt needs to know of its endpoint. */
 interface Target extends Pick<Turn, 'webhookId' | 'ownerId' | 'url' | 'host' | 'oldestSecret'> {
+  readonly address: URL;
   readonly secrets: readonly string[];
 }
 
@@ -46,8 +47,8 @@ interface Job extends Target {
   readonly lease: string;
   /** When the claim began, by `performance.now`. */
   readonly claimedAt: number;
-  /** Its attempt, once that has begun. */
-  sending?: Sending;
+  /** Its attempt while it lasts. */
+  sending?: Sending | undefined;
 }
 
 type CountedHost = HostState & { readonly isNewCount: boolean };
@@ -223,7 +224,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     for (const { webhookId, ownerId, url, host, secrets, oldestSecret } of turns) {
       try {
         const decrypted = secrets.map((bytes) => this.cipher.decrypt(bytes, webhookId));
-        if (decrypted.length > 0) targets.set(webhookId, { webhookId, ownerId, url, host, oldestSecret, secrets: decrypted });
+        if (decrypted.length > 0) targets.set(webhookId, { webhookId, ownerId, url, address: new URL(url), host, oldestSecret, secrets: decrypted });
       } catch (error) {
         this.logger.error({ err: error, webhook: webhookId }, 'the secrets of a webhook cannot be decrypted');
       }
@@ -269,12 +270,14 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
 
   /** Sends no `traceparent`: receivers are third parties, and one trace may cover orders of many customers. */
   private async attempt(job: Job): Promise<SendResult> {
-    const { claimed, url, secrets } = job;
+    const { claimed, address, secrets } = job;
     const span = tracing?.begin({ name: 'POST', kind: 'client', attributes: { 'http.request.method': 'POST' } });
     const at = this.time.now();
     const headers = signedHeaders(claimed.eventId, at, claimed.body, secrets);
-    job.sending = this.sender.send({ url: new URL(url), at, headers, body: claimed.body, mayBegin: () => this.maySend(job) });
+    job.sending = this.sender.send({ url: address, at, headers, body: claimed.body, mayBegin: () => this.maySend(job) });
     const sent = await job.sending.result;
+    // It holds what was sent, which the garbage collector would copy until the outcome is recorded: 5 µs a delivery.
+    job.sending = undefined;
     if (span) endAttempt(span, sent);
     return sent;
   }

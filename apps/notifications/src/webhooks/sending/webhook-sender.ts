@@ -115,7 +115,7 @@ export class WebhookSender {
 
   send(post: Post): Sending {
     // Checked again at each attempt: the rules may have changed since the URL was set, and a connection may be reused.
-    const fault = this.guard.faultOf(post.url.href);
+    const fault = this.guard.faultOf(post.url);
     if (fault !== undefined) return { result: Promise.resolve({ at: post.at, durationMs: 0, error: `The URL ${fault}.` }), cut: () => undefined };
     const attempt = new Attempt(post, this.agent, this.options);
     attempt.begin();
