@@ -44,6 +44,7 @@ describe('the palette', () => {
       await offer(page, 'Orders', new RegExp(`^Order ${id} 2 × Found fern.*${owner.username}.*shipped`)).waitFor();
       await page.keyboard.press('Enter');
       await heading(page, `Order ${id}`).waitFor();
+      assert.equal(await page.evaluate(() => document.activeElement?.id), 'content');
       await page.goBack();
       await heading(page, 'Today').waitFor();
     }

@@ -50,6 +50,23 @@ describe('the place', () => {
     await page.goBack();
     await table.getByRole('link', { name: first, exact: true }).waitFor();
     await page.waitForFunction(() => document.querySelector('[role=table]')?.scrollTop === 20_000);
+    // Also after a reload, as far as one page of the list reaches.
+    const near = await scrolledTo(table, 900);
+    await table.getByRole('link', { name: near, exact: true }).click();
+    await heading(page, `Order ${near}`).waitFor();
+    await page.reload();
+    await heading(page, `Order ${near}`).waitFor();
+    await page.goBack();
+    await page.waitForFunction(() => document.querySelector('[role=table]')?.scrollTop === 900);
+    // The row that the keyboard reaches is in view.
+    await table.getByRole('row').nth(4).getByRole('link').focus();
+    for (let n = 0; n < 15; n++) {
+      await page.keyboard.press('ArrowDown');
+      await page.waitForFunction(() => {
+        const [focused, around] = [document.activeElement, document.querySelector('[role=table]')].map((one) => one?.getBoundingClientRect());
+        return focused && around && focused.bottom <= around.bottom && focused.top >= around.top + 41;
+      });
+    }
     await visit.leave();
   });
 
@@ -64,6 +81,19 @@ describe('the place', () => {
     await page.getByRole('main').getByRole('link', { name: 'Orders', exact: true }).click();
     await page.getByRole('tab', { name: 'Awaiting payment', selected: true }).waitFor();
     assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { plantId: String(plantId), tab: 'awaiting' });
+    await visit.leave();
+  });
+
+  test('is the plants as they were left, from the link above a plant', async () => {
+    const name = fresh('Left');
+    await newPlant(3, name);
+    const visit = await chrome.visit(staff, { path: `/plants?q=${name}` });
+    const { page } = visit;
+    await page.getByRole('link', { name, exact: true }).click();
+    await heading(page, name).waitFor();
+    await page.getByRole('link', { name: 'Back to the plants' }).click();
+    await page.getByRole('link', { name, exact: true }).waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('q'), name);
     await visit.leave();
   });
 

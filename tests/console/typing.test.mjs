@@ -93,6 +93,19 @@ describe('what is typed', () => {
     await visit.leave(/404/);
   });
 
+  test('over a usual reason for a change of stock replaces it', async () => {
+    const plantId = await newPlant(4);
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await page.getByRole('dialog').getByText('Count', { exact: true }).first().click();
+    await page.getByRole('dialog').getByLabel('Units on the shelf').focus();
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Broken pot');
+    assert.equal(await page.getByRole('textbox', { name: 'Reason' }).inputValue(), 'Broken pot');
+    await visit.leave();
+  });
+
   test('over a tracking number replaces it', async () => {
     const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
     const params = { path: { orderId: id } };

@@ -9,6 +9,8 @@ interface Pending {
   readonly state: string;
   /** Path in the console to return to. */
   readonly path: string;
+  /** The router's state of the history's entry, by which it finds the scroll position. */
+  readonly entry: unknown;
 }
 
 const pendingKey = 'console-login';
@@ -22,7 +24,7 @@ export async function beginLogin(settings: Settings): Promise<void> {
   const { verifier, challenge } = await newChallenge();
   const state = randomText();
   const path = location.pathname + location.search;
-  sessionStorage.setItem(pendingKey, JSON.stringify({ verifier, state, path } satisfies Pending));
+  sessionStorage.setItem(pendingKey, JSON.stringify({ verifier, state, path, entry: history.state as unknown } satisfies Pending));
   const address = new URL('/oauth/authorize', settings.publicUrl);
   address.search = new URLSearchParams({
     response_type: 'code',
@@ -51,8 +53,7 @@ export function takeAnswer(): { readonly grant: Grant } | undefined {
   if (!answer.has('state')) return undefined;
   const pending = JSON.parse(sessionStorage.getItem(pendingKey) ?? 'null') as Pending | null;
   sessionStorage.removeItem(pendingKey);
-  // The state is the router's, which finds the scroll position by it.
-  history.replaceState(history.state, '', pending?.path ?? import.meta.env.BASE_URL);
+  history.replaceState(pending?.entry ?? history.state, '', pending?.path ?? import.meta.env.BASE_URL);
   if (answer.get('state') !== pending?.state) throw new LoginFailed('This is not the answer to the login that this page started.');
   if (answer.has('error')) throw new LoginFailed(answer.get('error_description') ?? answer.get('error') ?? 'The shop gave no reason.');
   sessionStorage.removeItem(loggedOutKey);

@@ -44,6 +44,8 @@ export default function Palette({ early, onClose }: { readonly early: RefObject<
     if (isEntered) setAwaited(meantBy(before));
   }, [early]);
   const go: Go = (to) => {
+    // Where the focus was before does not matter on the page that opens.
+    document.getElementById('content')?.focus({ preventScroll: true });
     onClose();
     void navigate(to);
   };

@@ -155,9 +155,9 @@ function CancelPaidDialog({ order, onClose }: DialogProps): ReactNode {
   const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body: { reason: reason.trim(), restock } }));
   return (
     <FormDialog title={`Cancel order ${order.id}?`} draft={draft} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} onSubmit={() => cancel.mutate()} onClose={onClose}>
-      <Text size="sm">The refund of a reported payment becomes due: then return the money. A cancelled order stays visible and cannot be reopened.</Text>
+      <Text size="sm">If its payment was reported, its refund becomes due: then return the money. One in a simulation needs none. A cancelled order stays visible and cannot be reopened.</Text>
       <Textarea label="Reason" description="The owner sees it, too." required autosize minRows={2} data-autofocus value={reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} error={faultOf(cancel.error, 'reason')} />
-      <Checkbox label={`Its ${counted(order.quantity, 'unit')} can be sold again`} description="If not, they are written off." checked={restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
+      <Checkbox label={`Its ${counted(order.quantity, 'unit')} can be sold again`} description={`If not, ${order.quantity === 1 ? 'it is' : 'they are'} written off.`} checked={restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
     </FormDialog>
   );
 }

@@ -1,6 +1,6 @@
 import { Checkbox, Paper, UnstyledButton } from '@mantine/core';
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react';
-import { useNavigate } from '@tanstack/react-router';
+import { useElementScrollRestoration, useNavigate } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, memo, type MouseEvent, type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useCell } from '../../auth/session.js';
@@ -11,6 +11,7 @@ import type { OrderTab } from './order-filter.js';
 import classes from './order-table.module.css';
 import { extended, nothingSelected, type Selection, toggled } from './selection.js';
 
+const scrollId = 'orders';
 const rowHeight = 44;
 // As in the style sheet: the columns' gap, and a row's padding without one gap.
 const columnGap = 10;
@@ -38,7 +39,9 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
 }): ReactNode {
   const scrolled = useRef<HTMLDivElement>(null);
   const selected = useCell(selection);
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scrolled.current, estimateSize: () => rowHeight, overscan: 6, scrollPaddingStart: rowHeight, getItemKey: (index) => rows[index]?.id ?? index });
+  const left = useElementScrollRestoration({ id: scrollId });
+  // The header is above the rows, and as high as one.
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scrolled.current, estimateSize: () => rowHeight, overscan: 6, scrollPaddingStart: rowHeight, scrollPaddingEnd: rowHeight, initialOffset: left?.scrollY ?? 0, getItemKey: (index) => rows[index]?.id ?? index });
   const items = virtual.getVirtualItems();
   const lastShown = items.at(-1)?.index ?? 0;
   useEffect(() => {
@@ -98,7 +101,7 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
   const chosen = rows.reduce((sum, { id }) => sum + (selected.ids.has(id) ? 1 : 0), 0);
 
   return (
-    <Paper withBorder ref={scrolled} className={`wide ${classes['scroll'] ?? ''}`} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} tabIndex={0} data-scroll-restoration-id="orders">
+    <Paper withBorder ref={scrolled} className={`wide ${classes['scroll'] ?? ''}`} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} tabIndex={0} data-scroll-restoration-id={scrollId}>
       <div role="rowgroup" className={classes['head']} style={{ minWidth: template.minWidth }}>
         <div role="row" className={classes['row']} style={template}>
           <div role="columnheader">

@@ -107,7 +107,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
             onChange={(changed) => draft.change({ units: changed })}
             error={shortage ? 'Fewer units are free by now.' : faultOf(adjusting.error, 'by')}
           />
-          <TextInput label="Reason" description="For the history." required autoComplete="off" value={reason} onChange={({ currentTarget }) => draft.change({ reason: currentTarget.value })} error={faultOf(adjusting.error, 'reason')} />
+          <TextInput label="Reason" description="For the history." required autoComplete="off" value={reason} onFocus={({ currentTarget }) => reasons.includes(reason) && currentTarget.select()} onChange={({ currentTarget }) => draft.change({ reason: currentTarget.value })} error={faultOf(adjusting.error, 'reason')} />
           <Group gap={6} role="group" aria-label="Usual reasons">
             {reasons.map((usual) => <Button key={usual} size="compact-sm" variant="default" onClick={() => draft.change({ reason: usual })}>{usual}</Button>)}
           </Group>

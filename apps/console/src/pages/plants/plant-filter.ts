@@ -18,6 +18,11 @@ export interface PlantFilter {
   readonly sort?: (typeof plantSorts)[number];
 }
 
+/** How the list was left: links back to it show the same plants. */
+let left: PlantFilter = {};
+export const leavePlants = (filter: PlantFilter): void => void (left = filter);
+export const leftPlants = (): PlantFilter => left;
+
 /** Reads the search from a URL, ignoring invalid values. */
 export function readPlantFilter(search: Readonly<Record<string, unknown>>): PlantFilter {
   const q = textOf(search['q']);

@@ -12,6 +12,7 @@ import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { DeletePlant } from './delete-plant.js';
 import { PlantEditor } from './plant-editor.js';
+import { leftPlants } from './plant-filter.js';
 import { PlantImages } from './plant-images.js';
 import { plantQuery } from './plants-queries.js';
 import { StockCard } from './stock-card.js';
@@ -24,7 +25,7 @@ export function PlantPage(): ReactNode {
   const mayWrite = useMay('write:plants');
   const maySetStock = useMay('write:stock');
   const plant = useQuery(plantQuery(useShop(), plantId));
-  const back = <AnchorLink to="/plants" size="sm">All plants</AnchorLink>;
+  const back = <AnchorLink to="/plants" search={leftPlants()} size="sm">Back to the plants</AnchorLink>;
   if (!plant.data) {
     const isGone = plant.error instanceof ShopProblem && plant.error.status === 404;
     return (

@@ -22,7 +22,7 @@ function ToShip({ open, isFailed }: { readonly open: OpenOrders | undefined; rea
       {!open && (isFailed ? <Text size="sm" c="dimmed">Unknown</Text> : <Skeleton h={80} />)}
       {open && waiting.length === 0 && <EmptyState icon={IconTruckDelivery} title="Nothing to ship" text="Paid orders that are not shipped yet appear here, oldest first." />}
       {waiting.length > 0 && (
-        <Table.ScrollContainer minWidth={300}>
+        <Table.ScrollContainer minWidth={420}>
           <Table>
             <Table.Thead>
               <Table.Tr><Table.Th>Order</Table.Th><Table.Th>Placed</Table.Th><Table.Th>Plant</Table.Th><Table.Th ta="right">Units</Table.Th><Table.Th visibleFrom="sm">Owner</Table.Th></Table.Tr>
@@ -32,7 +32,7 @@ function ToShip({ open, isFailed }: { readonly open: OpenOrders | undefined; rea
                 <Table.Tr key={id}>
                   <Table.Td><AnchorLink to="/orders/$orderId" params={{ orderId: String(id) }} inherit>{id}</AnchorLink></Table.Td>
                   <Table.Td style={{ whiteSpace: 'nowrap' }}><Time at={placedAt} /></Table.Td>
-                  <Table.Td><PlantName plantId={plantId} /></Table.Td>
+                  <Table.Td miw={130}><PlantName plantId={plantId} /></Table.Td>
                   <Table.Td ta="right" className="numbers">{formatNumber(quantity)}</Table.Td>
                   <Table.Td visibleFrom="sm">{owner ?? <Text span c="dimmed" inherit>–</Text>}</Table.Td>
                 </Table.Tr>

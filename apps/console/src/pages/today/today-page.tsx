@@ -48,7 +48,7 @@ export function TodayPage(): ReactNode {
         <Stat label="To ship" value={valueOf(open?.toShip, openError)} text="paid, not shipped yet" icon={IconTruckDelivery} tone={open && open.toShip > 0 ? 'blue' : 'gray'} search={{ tab: 'to-ship' }} />
         <Stat label="Awaiting payment" value={valueOf(open?.placed, openError)} text="expire if they stay unpaid" icon={IconClockHour4} tone="gray" search={{ tab: 'awaiting' }} />
         {refunds.isOffered && <Stat label="Refunds due" value={refunds.value} text={refunds.text} icon={IconCash} tone={refunds.count > 0 ? 'orange' : 'gray'} search={{ tab: 'refund' }} error={refunds.error} />}
-        {webhooks.isOffered && <Stat label="Failing webhooks" value={webhooks.value} text={webhooks.text} icon={IconWebhook} tone={webhooks.count > 0 ? 'red' : 'gray'} href="/webhooks" error={webhooks.error} />}
+        {webhooks.isOffered && <Stat label="Your failing webhooks" value={webhooks.value} text={webhooks.text} icon={IconWebhook} tone={webhooks.count > 0 ? 'red' : 'gray'} href="/webhooks" error={webhooks.error} />}
       </SimpleGrid>
       <Grid>
         <Grid.Col span={12}><Suspense fallback={<Skeleton h={240} />}><Queue open={open} isFailed={openError !== null} /></Suspense></Grid.Col>

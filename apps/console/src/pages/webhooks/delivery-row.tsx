@@ -26,7 +26,7 @@ export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, o
     isRepeatable: true,
     mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/deliveries/{deliveryId}/resend', { params: { path: { webhookId: webhook.id, deliveryId: delivery.id } } })).data,
     onSuccess: async ({ state }) => {
-      sayDone(state === 'held' ? 'The event is held until the webhook is enabled.' : 'The event is sent again.');
+      sayDone(state === 'held' ? 'The event is held until the webhook is enabled.' : 'The event will be sent again.');
       await client.invalidateQueries({ queryKey: ['webhook', webhook.id] });
     },
   });

@@ -76,7 +76,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
           {kind === 'deliver' && <Text size="sm">The orders close: they can be neither cancelled nor transferred afterwards.</Text>}
           {kind === 'cancel' && (
             <>
-              <Text size="sm">The refund of a reported payment becomes due: then return the money. A cancelled order stays visible and cannot be reopened.</Text>
+              <Text size="sm">Where a payment was reported, its refund becomes due: then return the money. One in a simulation needs none. A cancelled order stays visible and cannot be reopened.</Text>
               <Textarea label="Reason" description="The owners see it, too." required autosize minRows={2} data-autofocus value={change.reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} />
               <Checkbox label="Their units can be sold again" description="If not, those of paid orders are written off." checked={change.restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
             </>
