@@ -35,8 +35,7 @@ export function ProblemAlert({ error, title = 'This did not work' }: { readonly 
   const isRefusal = error instanceof ShopProblem && (error.status === 403 || error.status === 404);
   return (
     <Alert color="red" variant="light" icon={<IconAlertTriangle />} title={title} role="alert">
-      <ProblemMessage error={error} />
-      {isRefusal && lost.size > 0 && <ProblemMessage error={new LostPermissions([...lost])} />}
+      <ProblemMessage error={isRefusal && lost.size > 0 ? new LostPermissions([...lost]) : error} />
     </Alert>
   );
 }

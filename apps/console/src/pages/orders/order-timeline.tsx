@@ -89,7 +89,7 @@ function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
       <Stack gap="xs" mt="md">
         <RestoredDraft draft={draft} />
         <Textarea label="Note" description="For staff: the customer does not see it." autosize minRows={2} maxRows={8} value={text} onChange={({ currentTarget: { value } }) => draft.change({ text: value })} error={faultOf(add.error, 'text')} />
-        <ProblemAlert error={add.error} title="The note was not added" />
+        {faultOf(add.error, 'text') === undefined && <ProblemAlert error={add.error} title="The note was not added" />}
         <Group justify="flex-end"><Button type="submit" size="xs" variant="default" loading={add.isPending} disabled={text.trim() === ''}>Add the note</Button></Group>
       </Stack>
     </form>
