@@ -3,6 +3,7 @@ import type { Shop } from '@plant-shop/client';
 import fc from 'fast-check';
 import { EXPORTED, headerOf, recordOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
 import { type DryRun, dryRun } from './dry-run.js';
+import { ImportPreview } from './import-preview.js';
 import { piecesOf } from './pieces.js';
 import { formatOf, guessColumns, PlantFile, type PlantReading } from './plant-file.js';
 import { type ImportState, PlantImport } from './plant-import.js';
@@ -245,5 +246,31 @@ describe('the preview says what the import does', () => {
     await shop.client.POST('/plant', { body: { name: 'Sage', quantity: 1 }, ...(line?.key !== undefined && { idempotencyKey: line.key }) });
     const { preview, result } = await importOf(shop, file);
     expect([preview.added, result.unchanged, result.added]).toEqual([0, 1, 1]);
+  });
+});
+
+describe('what separates several tags', () => {
+  const open = async (...lines: string[]): Promise<ImportPreview> => {
+    const preview = new ImportPreview(new TestShop().client, new File([lines.join('\n')], 'list.csv'));
+    await preview.open();
+    return preview;
+  };
+  const separatorOf = (preview: ImportPreview): string => preview.state.get().tagSeparator;
+
+  it('is guessed from the cells, also of a column that is said by hand to hold them, and of a list with the same columns', async () => {
+    expect(separatorOf(await open('name,tags', 'Fern,easy|shade'))).toBe('|');
+    const german = await open('name,Schlagworte,Notiz', 'Fern,easy|shade,"a, b"');
+    await german.hold(1, 'tags');
+    expect(separatorOf(german)).toBe('|');
+    await german.hold(2, 'tags');
+    expect(separatorOf(german)).toBe(',');
+    expect(separatorOf(await open('name,Schlagworte,Notiz', 'Moss,easy,a;b'))).toBe(';');
+  });
+
+  it('stays as it was chosen', async () => {
+    const first = await open('name,labels', 'Fern,"a, b"');
+    expect(separatorOf(first)).toBe(',');
+    await first.separateTagsBy('|');
+    expect(separatorOf(await open('name,labels', 'Fern,"a, b; c"'))).toBe('|');
   });
 });
