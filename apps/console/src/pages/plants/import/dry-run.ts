@@ -35,6 +35,8 @@ export interface DryRun {
   readonly counts: Readonly<Record<Outcome, number>>;
   /** Existing plants whose free units would be set. */
   readonly stocks: number;
+  /** New plants whose units the file does not say. */
+  readonly defaultStocks: number;
   readonly blank: number;
   /** Unchanged plants that the same rows added before. */
   readonly added: number;
@@ -106,6 +108,7 @@ class Run {
   private readonly refused: (DryLine & { text: string })[] = [];
   private readonly report: Blob[] = [];
   private stocks = 0;
+  private defaultStocks = 0;
   private blank = 0;
   private added = 0;
   /** The first lines of the plants, by what names these in a line, or by what the shop says they are. */
@@ -144,9 +147,9 @@ class Run {
   }
 
   result(): DryRun {
-    const { counts, stocks, blank, added, repeats, lines, refused } = this;
+    const { counts, stocks, defaultStocks, blank, added, repeats, lines, refused } = this;
     const sameNames = [...this.names.values()].filter((one) => one.lines.length > 1 || one.plantId !== undefined);
-    return { counts, stocks, blank, added, repeats, sameNames, lines, refused, report: new Blob([reportHeader, ...this.report], { type: 'text/csv' }) };
+    return { counts, stocks, defaultStocks, blank, added, repeats, sameNames, lines, refused, report: new Blob([reportHeader, ...this.report], { type: 'text/csv' }) };
   }
 
   /** As many lines as the shop previews at once, without those that need no question. */
@@ -214,6 +217,7 @@ class Run {
       return;
     }
     if (free && result !== 'created') this.stocks += 1;
+    if (!free && result === 'created') this.defaultStocks += 1;
     if (result === 'created' && typeof after?.name === 'string') this.addName(after.name, number, namesake);
     if (this.lines.length >= mostShownLines) return;
     const changed = before && after ? COLUMNS.filter((column) => JSON.stringify(before[column]) !== JSON.stringify(after[column])) : [];

@@ -213,9 +213,9 @@ describe('the preview says what the import does', () => {
 
   it('with the same file again: what its rows without an id added is there', async () => {
     const shop = new TestShop();
-    const file = await fileOf('Fern,,,1', 'Moss,8001,,2');
+    const file = await fileOf('Fern,,,1', 'Moss,8001,,');
     const first = await importOf(shop, file);
-    expect([first.preview.added, first.result.added]).toEqual([0, 0]);
+    expect([first.preview.added, first.result.added, first.preview.defaultStocks]).toEqual([0, 0, 1]);
     // A day later, the shop does not know the file any more.
     shop.created.clear();
     const again = await importOf(shop, file);

@@ -70,10 +70,11 @@ function statusText({ file, result, error }: PreviewState, hasName: boolean): st
   return ['Nothing is imported yet.', ...(refused > 0 ? [`${counted(refused, 'line')} would be left out.`] : []), ...(blank > 0 ? [`${counted(blank, 'blank line')} will be skipped.`] : [])].join(' ');
 }
 
-const Counts = ({ result: { counts, stocks, added } }: { readonly result: DryRun }): ReactNode => (
+const Counts = ({ result: { counts, stocks, defaultStocks, added } }: { readonly result: DryRun }): ReactNode => (
   <>
     <Numbers numbers={{ New: counts.created, Changed: counts.updated, Unchanged: counts.unchanged, Refused: counts.refused }} />
     {stocks > 0 && <Text size="sm" mt="xs">The file sets the free units of {counted(stocks, 'existing plant')}.</Text>}
+    {defaultStocks > 0 && <Text size="sm" mt="xs">The file gives no stock for {counted(defaultStocks, 'new plant')}: the shop’s default applies.</Text>}
     <AddedBefore count={added} />
   </>
 );
@@ -85,7 +86,7 @@ function Columns({ preview, state: { file, columns, encoding, separator, tagSepa
       {file && !file.isWorkbook && (
         <Group mb="md" align="flex-end">
           {file.mark === undefined
-            ? <Select label="Text encoding" description="If names look wrong, choose another." w={290} allowDeselect={false} data={encodings} value={encoding} onChange={(chosen) => chosen !== null && void preview.open({ encoding: chosen, separator })} />
+            ? <Select label="Text encoding" description="If names look wrong, choose another." w={320} maw="100%" allowDeselect={false} data={encodings} value={encoding} onChange={(chosen) => chosen !== null && void preview.open({ encoding: chosen, separator })} />
             : <Text size="sm">The text is {file.mark}.</Text>}
           <Select label="Separator" w={160} allowDeselect={false} data={separators.some(({ value }) => value === separator) ? separators : [...separators, { value: separator, label: separator }]} value={separator} onChange={(chosen) => chosen !== null && void preview.open({ ...(file.mark === undefined && { encoding }), separator: chosen })} />
         </Group>
