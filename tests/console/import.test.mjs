@@ -54,7 +54,10 @@ describe('a file of plants', () => {
     await page.getByText('1 blank line will be skipped.').waitFor();
     assert.deepEqual(await figuresOf(page), { New: '2', Changed: '0', Unchanged: '0', Refused: '0' });
     await assertShows(page.getByRole('table', { name: 'First plants' }).getByRole('row'), ['LineWhatPlant', `2New${word} Calathéa "rot"Stock 12`, `3New${word} Two\r\nlines; hereStock: the shop’s default`]);
-    assert.equal(await page.getByRole('combobox', { name: 'Text encoding' }).inputValue(), 'Western European (Windows-1252)');
+    await page.getByText('The file gives no stock for 1 new plant').waitFor();
+    const encoding = page.getByRole('combobox', { name: 'Text encoding' });
+    assert.equal(await encoding.inputValue(), 'Western European (Windows-1252)');
+    assert.ok(await encoding.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth));
     assert.deepEqual(await namesOf(word), []);
     await visit.assertAccessible();
     await page.setViewportSize({ width: 390, height: 844 });
@@ -133,7 +136,7 @@ describe('a file of plants', () => {
     await visit.leave();
   });
 
-  test('that is corrected is read as before, and what it made can be opened', async () => {
+  test('that is corrected is read as before and adds only what is new, and what it made can be opened', async () => {
     const word = fresh('Corrected').replaceAll('-', '');
     const list = (/** @type {string} */ stock) => latin(`Bezeichnung;Bestand;Preis\r\n${word} Calath\xe9a;${stock};2,50\r\n${word} Farn;3;"a;b"\r\n`);
     const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
@@ -150,25 +153,26 @@ describe('a file of plants', () => {
     await page.getByRole('button', { name: 'Import another file' }).click();
     await choose(page, 'corrected.csv', list('12'));
     await page.getByRole('button', { name: 'Import 2 plants' }).waitFor();
-    assert.deepEqual(await figuresOf(page), { New: '2', Changed: '0', Unchanged: '0', Refused: '0' });
+    assert.deepEqual(await figuresOf(page), { New: '1', Changed: '0', Unchanged: '1', Refused: '0' });
+    await page.getByRole('table', { name: 'First plants' }).getByRole('row', { name: `3 Unchanged ${word} Farn` }).waitFor();
     for (const [column, holds] of [['Bezeichnung', 'Name'], ['Bestand', 'Stock'], ['Preis', 'Tags']]) assert.equal(await page.getByRole('combobox', { name: `What ${column} holds` }).inputValue(), holds);
     await confirm(page, '2 plants');
-    await assertShows(page.getByRole('table', { name: 'Imported plants' }).getByRole('row'), ['LineWhatPlant', `2New${word} Calathéa`, `3New${word} Farn`]);
+    await assertShows(page.getByRole('table', { name: 'Imported plants' }).getByRole('row'), ['LineWhatPlant', `2New${word} Calathéa`]);
+    assert.deepEqual(await namesOf(word), [`${word} Calathéa`, `${word} Farn`]);
     await visit.assertAccessible();
-    await page.getByRole('link', { name: `${word} Farn` }).click();
-    await page.getByRole('heading', { name: `${word} Farn`, level: 1 }).waitFor();
+    await page.getByRole('link', { name: `${word} Calathéa` }).click();
+    await page.getByRole('heading', { name: `${word} Calathéa`, level: 1 }).waitFor();
     const { data } = await admin.GET('/plant/search', { params: { query: { q: `${word} Farn` } } });
     assert.deepEqual(data[0]?.tags.map(({ name }) => name), ['a', 'b']);
     await visit.leave(/400 .*\/v3\/plant\)/);
   });
 
-  test('says which rows have one name, and which plants have it already; the same file again adds nothing', async () => {
+  test('says which rows have one name, and which plants have it already', async () => {
     const word = fresh('Twins').replaceAll('-', '');
     const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
     const { page } = visit;
-    const file = Buffer.from(`name,stock\n${word} fern,1\n${word} moss,2\n${word.toUpperCase()} FERN,3\n`);
     const notice = page.getByRole('alert').filter({ hasText: 'more than once' });
-    await choose(page, 'twins.csv', file);
+    await choose(page, 'twins.csv', Buffer.from(`name,stock\n${word} fern,1\n${word} moss,2\n${word.toUpperCase()} FERN,3\n`));
     await notice.getByText('1 name would be there more than once').waitFor();
     await assertShows(notice.getByRole('listitem'), [`${word} fern: lines 2, 4`]);
     await visit.assertAccessible();
@@ -176,7 +180,7 @@ describe('a file of plants', () => {
     assert.deepEqual(await figuresOf(page), { Created: '3', Updated: '0', Unchanged: '0', Refused: '0' });
     const { data: [moss] } = await admin.GET('/plant/search', { params: { query: { q: `${word} moss` } } });
     await page.getByRole('button', { name: 'Import another file' }).click();
-    await choose(page, 'twins.csv', file);
+    await choose(page, 'changed.csv', Buffer.from(`name,stock\n${word} fern,4\n${word} moss,5\n`));
     await notice.getByText('2 names would be there more than once').waitFor();
     await notice.getByRole('listitem').filter({ hasText: `${word} moss: line 3; plant ${moss?.id} has it already` }).getByRole('link').waitFor();
     await visit.leave();
@@ -204,22 +208,22 @@ describe('a file of plants', () => {
       assert.equal(await unitsOf(), 25);
       await page.getByRole('button', { name: 'Import another file' }).click();
       await page.locator('input[type=file]').setInputFiles(path);
-      await page.getByText('This file has added 1 plant before. It is not added again.').waitFor();
+      await page.getByText('The same row has added 1 plant before. It is not added again.').waitFor();
       assert.deepEqual(await figuresOf(page), { New: '0', Changed: '0', Unchanged: '2', Refused: '2' });
       await first.getByRole('row', { name: `2 Unchanged ${word} thai` }).getByText('Stock 25').waitFor();
-      await first.getByRole('row', { name: `3 Unchanged ${word} plain` }).getByText('This file has added it before: plant').waitFor();
+      await first.getByRole('row', { name: `3 Unchanged ${word} plain` }).getByText('The same row has added it before: plant').waitFor();
       assert.equal(await page.getByText('more than once').count(), 0);
       await visit.assertAccessible();
       await confirm(page, '2 plants');
       assert.deepEqual(await figuresOf(page), { Created: '0', Updated: '0', Unchanged: '2', Refused: '2' });
-      await page.getByText('This file has added 1 plant before. It is not added again.').waitFor();
+      await page.getByText('The same row has added 1 plant before. It is not added again.').waitFor();
       // The page forgets what it added, and the shop does not.
       await page.reload();
       await page.locator('input[type=file]').setInputFiles(path);
-      await page.getByText('It does not add them again from this same file.').waitFor();
+      await page.getByText('It does not add a row again that says the same.').waitFor();
       await confirm(page, '2 plants');
       assert.deepEqual(await figuresOf(page), { Created: '0', Updated: '0', Unchanged: '2', Refused: '2' });
-      await page.getByText('This file has added 1 plant before. It is not added again.').waitFor();
+      await page.getByText('The same row has added 1 plant before. It is not added again.').waitFor();
       assert.deepEqual(await namesOf(word), [`${word} plain`, `${word} thai`]);
       assert.equal(await unitsOf(), 25);
     } finally {

@@ -1,8 +1,8 @@
 import type { Shop } from '@plant-shop/client';
-import { type Column, COLUMNS, type SourceLine } from '../../../../../../tools/plants/csv.mjs';
+import { type Column, COLUMNS } from '../../../../../../tools/plants/csv.mjs';
 import { formatNumber } from '../../../ui/numbers.js';
 import { addedBy } from './current-import.js';
-import type { PlantFile, PlantReading } from './plant-file.js';
+import type { PlantFile, PlantLine, PlantReading } from './plant-file.js';
 import { faultsOfLine, idOf, type LineFault, type LineProblem, ofRow, type PlantValues, reportHeader, reportRow, valuesOf } from './report.js';
 
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'refused';
@@ -20,7 +20,7 @@ export interface DryLine {
   /** Columns that would change, without the stock. */
   readonly changed: readonly Column[];
   readonly faults: readonly LineFault[];
-  /** The plant that this row of this file added before; it adds no other. */
+  /** The plant that the same row added before; it adds no other. */
   readonly addedAs?: number;
 }
 
@@ -35,8 +35,10 @@ export interface DryRun {
   readonly counts: Readonly<Record<Outcome, number>>;
   /** Existing plants whose free units would be set. */
   readonly stocks: number;
+  /** New plants whose units the file does not say. */
+  readonly defaultStocks: number;
   readonly blank: number;
-  /** Unchanged plants that the file has added before. */
+  /** Unchanged plants that the same rows added before. */
   readonly added: number;
   /** Lines that must not be sent, by their numbers: each names the plant of a line before it. */
   readonly repeats: ReadonlyMap<number, Repeat>;
@@ -85,9 +87,9 @@ export async function dryRun({ shop, file, reading, signal, onPart }: {
   /** Called with the part that is done, from 0 to 1. */
   readonly onPart: (part: number) => void;
 }): Promise<DryRun> {
-  const run = new Run(shop, file, signal);
+  const run = new Run(shop, signal);
   let part = 0;
-  let waiting: SourceLine[] = [];
+  let waiting: PlantLine[] = [];
   const judge = async (): Promise<void> => {
     waiting = waiting.slice(await run.judge(waiting));
     onPart(part);
@@ -106,6 +108,7 @@ class Run {
   private readonly refused: (DryLine & { text: string })[] = [];
   private readonly report: Blob[] = [];
   private stocks = 0;
+  private defaultStocks = 0;
   private blank = 0;
   private added = 0;
   /** The first lines of the plants, by what names these in a line, or by what the shop says they are. */
@@ -118,12 +121,11 @@ class Run {
 
   constructor(
     private readonly shop: Shop,
-    private readonly file: PlantFile,
     private readonly signal: AbortSignal,
   ) {}
 
   /** @returns how many of the lines were judged, at least one */
-  async judge(lines: readonly SourceLine[]): Promise<number> {
+  async judge(lines: readonly PlantLine[]): Promise<number> {
     const { sent, taken } = this.pieceOf(lines);
     const answers = sent.length === 0 ? [] : await this.ask(sent.map(({ text }) => text));
     const repeated = sent.filter((line, n) => this.isRepeat(line, plantOf(answers[n] ?? {})));
@@ -145,17 +147,17 @@ class Run {
   }
 
   result(): DryRun {
-    const { counts, stocks, blank, added, repeats, lines, refused } = this;
+    const { counts, stocks, defaultStocks, blank, added, repeats, lines, refused } = this;
     const sameNames = [...this.names.values()].filter((one) => one.lines.length > 1 || one.plantId !== undefined);
-    return { counts, stocks, blank, added, repeats, sameNames, lines, refused, report: new Blob([reportHeader, ...this.report], { type: 'text/csv' }) };
+    return { counts, stocks, defaultStocks, blank, added, repeats, sameNames, lines, refused, report: new Blob([reportHeader, ...this.report], { type: 'text/csv' }) };
   }
 
   /** As many lines as the shop previews at once, without those that need no question. */
-  private pieceOf(lines: readonly SourceLine[]): { readonly sent: readonly SourceLine[]; readonly taken: number } {
-    const sent: SourceLine[] = [];
+  private pieceOf(lines: readonly PlantLine[]): { readonly sent: readonly PlantLine[]; readonly taken: number } {
+    const sent: PlantLine[] = [];
     let bytes = 0;
     for (const [n, line] of lines.entries()) {
-      if (line.text === '' || line.fault !== undefined || this.addedAs(line) !== undefined || this.isRepeat(line, namesOf(valuesOf(line.text)))) continue;
+      if (line.text === '' || line.fault !== undefined || addedBy(line.key) !== undefined || this.isRepeat(line, namesOf(valuesOf(line.text)))) continue;
       bytes += encoder.encode(line.text).length;
       if (sent.length > 0 && (sent.length === mostLines || bytes > mostBytes)) return { sent, taken: n };
       sent.push(line);
@@ -163,12 +165,8 @@ class Run {
     return { sent, taken: lines.length };
   }
 
-  private addedAs(line: SourceLine): number | undefined {
-    return line.isNew ? addedBy(this.file.keyOf(line)) : undefined;
-  }
-
   /** Whether a line before it has one of these names of a plant. The stock of both, one after the other, would be there for a moment. */
-  private isRepeat({ number }: SourceLine, names: readonly PlantName[]): boolean {
+  private isRepeat({ number }: PlantLine, names: readonly PlantName[]): boolean {
     if (this.repeats.has(number)) return true;
     for (const { key, fault } of names) {
       const first = this.firstLines.get(key) ?? number;
@@ -182,7 +180,7 @@ class Run {
   }
 
   /** Lets lines have what the shop refuses to earlier ones. @returns whether a line was kept back for one of these */
-  private free(refused: readonly SourceLine[]): boolean {
+  private free(refused: readonly PlantLine[]): boolean {
     for (const { number } of refused) this.refusedByShop.add(number);
     const freed = [...this.repeats].filter(([, { first }]) => this.refusedByShop.has(first));
     for (const [number] of freed) this.repeats.delete(number);
@@ -194,14 +192,14 @@ class Run {
     return data.split('\n').filter((text) => text !== '').map((text) => JSON.parse(text) as Answer);
   }
 
-  private add(line: SourceLine, answer: Answer | undefined): void {
+  private add(line: PlantLine, answer: Answer | undefined): void {
     const { number, text, fault = this.repeats.get(number)?.fault } = line;
     if (text === '') {
       this.blank += 1;
       return;
     }
     const given = line.fault === undefined ? valuesOf(text) : {};
-    const addedAs = this.addedAs(line);
+    const addedAs = addedBy(line.key);
     if (addedAs !== undefined) {
       this.counts.unchanged += 1;
       this.added += 1;
@@ -219,6 +217,7 @@ class Run {
       return;
     }
     if (free && result !== 'created') this.stocks += 1;
+    if (!free && result === 'created') this.defaultStocks += 1;
     if (result === 'created' && typeof after?.name === 'string') this.addName(after.name, number, namesake);
     if (this.lines.length >= mostShownLines) return;
     const changed = before && after ? COLUMNS.filter((column) => JSON.stringify(before[column]) !== JSON.stringify(after[column])) : [];

@@ -10,6 +10,8 @@ interface FileColumn {
   readonly examples: readonly string[];
   /** What it holds; null: it is left out. */
   readonly holds: Column | null;
+  /** What seems to separate tags in its cells. */
+  readonly tagSeparator: string;
 }
 
 export interface PreviewState {
@@ -66,8 +68,11 @@ export class ImportPreview {
         const isCorrection = before.columns.length === 0 && readBefore.columns.length > 0 && readBefore.columns.every(({ name }, n) => name === names[n]);
         const known = isSame ? before : isCorrection ? readBefore : undefined;
         const guessed = guessColumns(names, known?.columns.map(({ holds }) => holds));
-        const columns = names.map((name, n) => ({ name, examples: rows.slice(0, mostExamples).map(({ cells }) => cells[n]?.trim() ?? '').filter((cell) => cell !== ''), holds: guessed[n] ?? null }));
-        const tagSeparator = known ? known.tagSeparator : tagSeparatorOf(names, rows.map(({ cells }) => cells[columns.findIndex(({ holds }) => holds === 'tags')] ?? ''));
+        const columns = names.map((name, n) => {
+          const cells = rows.map((row) => row.cells[n]?.trim() ?? '');
+          return { name, examples: cells.slice(0, mostExamples).filter((cell) => cell !== ''), holds: guessed[n] ?? null, tagSeparator: tagSeparatorOf(names, cells) };
+        });
+        const tagSeparator = known && known.tagSeparator !== guessedTagSeparator(known.columns) ? known.tagSeparator : guessedTagSeparator(columns);
         this.change({ columns, separator: header.separator, tagSeparator });
       }
       await this.check(signal);
@@ -80,12 +85,11 @@ export class ImportPreview {
 
   /** Says what a column holds. Another one that held it is left out. */
   hold(position: number, column: Column | null): Promise<void> {
-    return this.checkAgain({
-      columns: this.state.get().columns.map((one, n) => {
-        if (n === position) return { ...one, holds: column };
-        return one.holds === column ? { ...one, holds: null } : one;
-      }),
+    const columns = this.state.get().columns.map((one, n) => {
+      if (n === position) return { ...one, holds: column };
+      return one.holds === column ? { ...one, holds: null } : one;
     });
+    return this.checkAgain({ columns, ...(column === 'tags' && { tagSeparator: guessedTagSeparator(columns) }) });
   }
 
   separateTagsBy(tagSeparator: string): Promise<void> {
@@ -135,6 +139,8 @@ export class ImportPreview {
     if (columns.length > 0) readBefore = { encoding, tagSeparator, columns };
   }
 }
+
+const guessedTagSeparator = (columns: readonly FileColumn[]): string => columns.find(({ holds }) => holds === 'tags')?.tagSeparator ?? '|';
 
 /** An export separates tags by |, others seldom do. */
 function tagSeparatorOf(names: readonly string[], cells: readonly string[]): string {

@@ -39,7 +39,7 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
       {phase === 'failed' && (state.error instanceof ShopError
         ? <ProblemAlert error={state.error} title="The import was interrupted" />
         : <Alert color="red" variant="light" role="alert" title="The import was interrupted">{state.error instanceof Error ? state.error.message : String(state.error)}</Alert>)}
-      {refused > 0 && <RefusedLines count={refused} lines={state.refusedLines} fileName={fileName} report={() => one.report()} advice="Correct them in a copy of the file and import it: plants that are imported already do not change." />}
+      {refused > 0 && <RefusedLines count={refused} lines={state.refusedLines} fileName={fileName} report={() => one.report()} advice="Correct them in a copy of the file and import it within 24 hours: rows that stay the same add nothing again." />}
       {state.plants.length > 0 && <Plants plants={state.plants} count={created + updated} />}
     </Stack>
   );

@@ -3,6 +3,7 @@ import type { Shop } from '@plant-shop/client';
 import fc from 'fast-check';
 import { EXPORTED, headerOf, recordOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
 import { type DryRun, dryRun } from './dry-run.js';
+import { ImportPreview } from './import-preview.js';
 import { piecesOf } from './pieces.js';
 import { formatOf, guessColumns, PlantFile, type PlantReading } from './plant-file.js';
 import { type ImportState, PlantImport } from './plant-import.js';
@@ -187,9 +188,8 @@ describe('the preview says what the import does', () => {
     expect(refusedOf(first.result.refusedLines)).toEqual(refused);
     expect(await first.preview.report.text()).toContain('4,8001,The line has the same id as line 2.,');
     expect(shop.sent.map(({ name, quantity }) => `${name} ${String(quantity)}`)).toEqual(['Thai 25', 'No id 3', 'Code 1', 'Known 4']);
-    // Saved again, the file is another one to the shop.
     const { preview } = await importOf(shop, await fileOf(...rows));
-    expect(preview.lines.map(({ number, outcome, after }) => `${String(number)} ${outcome} ${String(after?.quantity)}`).slice(0, 2)).toEqual(['2 unchanged 25', '3 created 3']);
+    expect(preview.lines.map(({ number, outcome, after }) => `${String(number)} ${outcome} ${String(after?.quantity)}`).slice(0, 2)).toEqual(['2 unchanged 25', '3 unchanged undefined']);
     expect(preview.lines.find(({ number }) => number === 7)?.after?.quantity).toBe(4);
   });
 
@@ -213,9 +213,9 @@ describe('the preview says what the import does', () => {
 
   it('with the same file again: what its rows without an id added is there', async () => {
     const shop = new TestShop();
-    const file = await fileOf('Fern,,,1', 'Moss,8001,,2');
+    const file = await fileOf('Fern,,,1', 'Moss,8001,,');
     const first = await importOf(shop, file);
-    expect([first.preview.added, first.result.added]).toEqual([0, 0]);
+    expect([first.preview.added, first.result.added, first.preview.defaultStocks]).toEqual([0, 0, 1]);
     // A day later, the shop does not know the file any more.
     shop.created.clear();
     const again = await importOf(shop, file);
@@ -227,11 +227,50 @@ describe('the preview says what the import does', () => {
     expect(shop.plants.size).toBe(2);
   });
 
-  it('unless the shop alone knows the file; then the result says so', async () => {
+  it('with a corrected copy: it adds what no row before has added, however its rows moved', async () => {
     const shop = new TestShop();
-    const file = await fileOf('Fern,,,1');
-    await shop.client.POST('/plant', { body: { name: 'Fern', quantity: 1 }, idempotencyKey: file.keyOf({ number: 2, text: '{"name":"Fern","quantity":1}' }) });
+    const first = await importOf(shop, await fileOf('Eta,,,5', 'Theta,,,7,50', 'Iota,,,1', 'Iota,,,1'));
+    const counts = { created: 3, updated: 0, unchanged: 0, refused: 1 };
+    expect(countsOf(first)).toEqual({ preview: counts, result: counts });
+    const copy = await importOf(shop, await fileOf('Theta,,,7', 'Iota,,,1', 'Eta,,,5', 'Eta,,,6', 'Iota,,,1', 'Iota,,,1'));
+    const ofCopy = { created: 3, updated: 0, unchanged: 3, refused: 0 };
+    expect(countsOf(copy)).toEqual({ preview: ofCopy, result: ofCopy });
+    expect(copy.preview.lines.map(({ number, addedAs }) => `${String(number)} ${String(addedAs)}`)).toEqual(['2 undefined', '3 901', '4 900', '5 undefined', '6 902', '7 undefined']);
+    expect([...shop.plants.values()].map(({ name, quantity }) => `${name} ${String(quantity)}`)).toEqual(['Eta 5', 'Iota 1', 'Iota 1', 'Theta 7', 'Eta 6', 'Iota 1']);
+  });
+
+  it('unless the shop alone knows its rows; then the result says so', async () => {
+    const shop = new TestShop();
+    const file = await fileOf('Sage,,,1');
+    const [line] = await all(file.lines(reading, signal, onPart));
+    await shop.client.POST('/plant', { body: { name: 'Sage', quantity: 1 }, ...(line?.key !== undefined && { idempotencyKey: line.key }) });
     const { preview, result } = await importOf(shop, file);
     expect([preview.added, result.unchanged, result.added]).toEqual([0, 1, 1]);
+  });
+});
+
+describe('what separates several tags', () => {
+  const open = async (...lines: string[]): Promise<ImportPreview> => {
+    const preview = new ImportPreview(new TestShop().client, new File([lines.join('\n')], 'list.csv'));
+    await preview.open();
+    return preview;
+  };
+  const separatorOf = (preview: ImportPreview): string => preview.state.get().tagSeparator;
+
+  it('is guessed from the cells, also of a column that is said by hand to hold them, and of a list with the same columns', async () => {
+    expect(separatorOf(await open('name,tags', 'Fern,easy|shade'))).toBe('|');
+    const german = await open('name,Schlagworte,Notiz', 'Fern,easy|shade,"a, b"');
+    await german.hold(1, 'tags');
+    expect(separatorOf(german)).toBe('|');
+    await german.hold(2, 'tags');
+    expect(separatorOf(german)).toBe(',');
+    expect(separatorOf(await open('name,Schlagworte,Notiz', 'Moss,easy,a;b'))).toBe(';');
+  });
+
+  it('stays as it was chosen', async () => {
+    const first = await open('name,labels', 'Fern,"a, b"');
+    expect(separatorOf(first)).toBe(',');
+    await first.separateTagsBy('|');
+    expect(separatorOf(await open('name,labels', 'Fern,"a, b; c"'))).toBe('|');
   });
 });

@@ -1,4 +1,4 @@
-import type { SourceLine } from '../../../../../../tools/plants/csv.mjs';
+import type { PlantLine } from './plant-file.js';
 
 /** Size of a request: browsers cannot stream a request body. */
 const mostLines = 1_000;
@@ -7,8 +7,8 @@ const mostCharacters = 512 * 1024;
 const mostNew = 8;
 
 /** Groups lines into requests, and those without an id by themselves. @param skip omits lines up to this number, and blank ones */
-export async function* piecesOf(lines: AsyncIterable<SourceLine>, skip = 0): AsyncGenerator<readonly SourceLine[]> {
-  let piece: SourceLine[] = [];
+export async function* piecesOf(lines: AsyncIterable<PlantLine>, skip = 0): AsyncGenerator<readonly PlantLine[]> {
+  let piece: PlantLine[] = [];
   let characters = 0;
   for await (const line of lines) {
     if (line.number <= skip || line.text === '') continue;

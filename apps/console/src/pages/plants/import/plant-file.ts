@@ -8,6 +8,11 @@ export interface PlantReading extends Reading {
   readonly columns?: readonly (Column | null)[];
 }
 
+export interface PlantLine extends SourceLine {
+  /** Names a row without an id by what it says and how many rows before it say the same: a corrected copy of its file has the same key. */
+  readonly key?: string;
+}
+
 /** Returns the format of a file with rows or lines of plants. @param begin its first bytes */
 export function formatOf(name: string, begin: Uint8Array): Format {
   if (/\.(csv|tsv)$/i.test(name)) return 'csv';
@@ -42,15 +47,9 @@ export class PlantFile {
     return this.sheet !== undefined;
   }
 
-  /** Names a row, as it is read, of this file as it was saved. */
-  keyOf({ number, text }: SourceLine): string {
-    const { size, lastModified } = this.file;
-    return `plants-${size}-${lastModified}-${number}-${hashOf(text)}`;
-  }
-
   /** @param onPart called with the part of the file that was read, from 0 to 1 @throws BadFile */
-  lines({ columns, tagSeparator, ...reading }: PlantReading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<SourceLine, void> {
-    return this.format === 'ndjson' ? withNew(sourceLines('ndjson', this.bytes(signal, onPart))) : plantsOf(this.rows(reading, signal, onPart), columns, tagSeparator);
+  lines({ columns, tagSeparator, ...reading }: PlantReading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<PlantLine, void> {
+    return withKeys(this.format === 'ndjson' ? withNew(sourceLines('ndjson', this.bytes(signal, onPart))) : plantsOf(this.rows(reading, signal, onPart), columns, tagSeparator));
   }
 
   async *rows(reading: Reading, signal: AbortSignal, onPart: (part: number) => void): AsyncGenerator<Row, void> {
@@ -76,12 +75,26 @@ export class PlantFile {
   }
 }
 
-/** Tells apart what a row says when its columns are read in another way (FNV-1a). */
-const hashOf = (text: string): string => {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  return (hash >>> 0).toString(36);
-};
+/** FNV-1a of 64 bits. */
+function hashOf(text: string): string {
+  let hash = 0xcbf29ce484222325n;
+  for (let at = 0; at < text.length; at += 1) hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * 0x100000001b3n);
+  return hash.toString(36);
+}
+
+async function* withKeys(lines: AsyncIterable<SourceLine>): AsyncGenerator<PlantLine, void> {
+  const counts = new Map<string, number>();
+  for await (const line of lines) {
+    if (!line.isNew) {
+      yield line;
+      continue;
+    }
+    const hash = hashOf(line.text);
+    const count = (counts.get(hash) ?? 0) + 1;
+    counts.set(hash, count);
+    yield { ...line, key: `plants-${hash}-${count}` };
+  }
+}
 
 /** Marks the lines that name no plant, as such rows are: the shop adds one. */
 async function* withNew(lines: AsyncIterable<SourceLine>): AsyncGenerator<SourceLine, void> {

@@ -1,10 +1,9 @@
 import { type components, type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
-import type { SourceLine } from '../../../../../../tools/plants/csv.mjs';
 import { addedBy, noteAdded } from './current-import.js';
 import type { DryRun } from './dry-run.js';
 import { piecesOf } from './pieces.js';
-import type { PlantFile, PlantReading } from './plant-file.js';
+import type { PlantFile, PlantLine, PlantReading } from './plant-file.js';
 import { faultsOfLine, idOf, type LineProblem, ofRow, type RefusedLine, reportHeader, reportRow, textOf, valuesOf } from './report.js';
 
 /** A plant that the import made or changed. */
@@ -27,7 +26,7 @@ export interface ImportState {
   readonly updated: number;
   readonly unchanged: number;
   readonly refused: number;
-  /** Unchanged plants that the file had added before. */
+  /** Unchanged plants that the same rows had added before. */
   readonly added: number;
   /** Lines without content, which are skipped. */
   readonly blank: number;
@@ -93,7 +92,7 @@ export class PlantImport {
   }
 
   /** Of lines that name a plant twice, only the first is sent. */
-  private async *withoutRepeats(lines: AsyncIterable<SourceLine>): AsyncGenerator<SourceLine, void> {
+  private async *withoutRepeats(lines: AsyncIterable<PlantLine>): AsyncGenerator<PlantLine, void> {
     for await (const line of lines) {
       const fault = this.preview.repeats.get(line.number)?.fault;
       yield fault === undefined ? line : { ...line, fault };
@@ -110,7 +109,7 @@ export class PlantImport {
   }
 
   /** Sends a piece, repeatedly if necessary: importing a plant twice changes nothing. */
-  private async send(piece: readonly SourceLine[]): Promise<void> {
+  private async send(piece: readonly PlantLine[]): Promise<void> {
     let left = piece;
     for (let failures = 0; left.length > 0; ) {
       let taken = 0;
@@ -131,11 +130,11 @@ export class PlantImport {
   }
 
   /** @returns the number of lines taken, and why not all were */
-  private async sendOnce(lines: readonly SourceLine[]): Promise<{ taken: number; problem: unknown }> {
+  private async sendOnce(lines: readonly PlantLine[]): Promise<{ taken: number; problem: unknown }> {
     if (lines[0]?.isNew) return this.createAll(lines);
     const sent = lines.filter(({ fault }) => fault === undefined);
     const sum = { created: 0, updated: 0, unchanged: 0, refused: 0, added: 0 };
-    const refused = new Map<SourceLine, Omit<RefusedLine, 'number' | 'text'>>();
+    const refused = new Map<PlantLine, Omit<RefusedLine, 'number' | 'text'>>();
     const plants: ImportedPlant[] = [];
     let answered = 0;
     let last: Result | undefined;
@@ -167,7 +166,7 @@ export class PlantImport {
   }
 
   /** Creates the plants of rows without an id. Counts those before the first that failed: the others are repeated, which creates no more. */
-  private async createAll(lines: readonly SourceLine[]): Promise<{ taken: number; problem: unknown }> {
+  private async createAll(lines: readonly PlantLine[]): Promise<{ taken: number; problem: unknown }> {
     const outcomes = await Promise.allSettled(lines.map((line) => this.create(line)));
     const failed = outcomes.findIndex(({ status }) => status === 'rejected');
     const taken = failed === -1 ? lines.length : failed;
@@ -180,10 +179,9 @@ export class PlantImport {
     return { taken, problem: first?.status === 'rejected' ? first.reason : undefined };
   }
 
-  /** Creates the plant of a row without an id. Repeated for the same row of the same file, also by another import, it creates no other. @returns it, or its refusal */
-  private async create(line: SourceLine): Promise<ImportedPlant | 'unchanged' | RefusedLine> {
-    const { number, text } = line;
-    const key = this.file.keyOf(line);
+  /** Creates the plant of a row without an id. Repeated for the same row, also by another import, it creates no other. @returns it, or its refusal */
+  private async create(line: PlantLine): Promise<ImportedPlant | 'unchanged' | RefusedLine> {
+    const { number, text, key = '' } = line;
     const isRepeated = this.sent.has(number);
     // The preview has said so.
     if (!isRepeated && addedBy(key) !== undefined) return 'unchanged';
@@ -199,7 +197,7 @@ export class PlantImport {
     }
   }
 
-  private async post(lines: readonly SourceLine[]): Promise<string> {
+  private async post(lines: readonly PlantLine[]): Promise<string> {
     const { data } = await this.shop.POST('/plant/import', {
       body: lines.map(({ text }) => `${text}\n`).join(''),
       parseAs: 'text',
@@ -231,7 +229,7 @@ export class PlantImport {
   }
 }
 
-const plantOf = ({ number, text }: SourceLine, outcome: ImportedPlant['outcome'], id: number): ImportedPlant => ({ number, outcome, id, name: textOf(valuesOf(text), 'name') || `Plant ${String(id)}` });
+const plantOf = ({ number, text }: PlantLine, outcome: ImportedPlant['outcome'], id: number): ImportedPlant => ({ number, outcome, id, name: textOf(valuesOf(text), 'name') || `Plant ${String(id)}` });
 
 /** The shop ended a request before all its lines were taken. */
 class Interrupted extends Error {

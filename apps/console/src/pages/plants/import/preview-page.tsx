@@ -70,10 +70,11 @@ function statusText({ file, result, error }: PreviewState, hasName: boolean): st
   return ['Nothing is imported yet.', ...(refused > 0 ? [`${counted(refused, 'line')} would be left out.`] : []), ...(blank > 0 ? [`${counted(blank, 'blank line')} will be skipped.`] : [])].join(' ');
 }
 
-const Counts = ({ result: { counts, stocks, added } }: { readonly result: DryRun }): ReactNode => (
+const Counts = ({ result: { counts, stocks, defaultStocks, added } }: { readonly result: DryRun }): ReactNode => (
   <>
     <Numbers numbers={{ New: counts.created, Changed: counts.updated, Unchanged: counts.unchanged, Refused: counts.refused }} />
     {stocks > 0 && <Text size="sm" mt="xs">The file sets the free units of {counted(stocks, 'existing plant')}.</Text>}
+    {defaultStocks > 0 && <Text size="sm" mt="xs">The file gives no stock for {counted(defaultStocks, 'new plant')}: the shop’s default applies.</Text>}
     <AddedBefore count={added} />
   </>
 );
@@ -85,7 +86,7 @@ function Columns({ preview, state: { file, columns, encoding, separator, tagSepa
       {file && !file.isWorkbook && (
         <Group mb="md" align="flex-end">
           {file.mark === undefined
-            ? <Select label="Text encoding" description="If names look wrong, choose another." w={290} allowDeselect={false} data={encodings} value={encoding} onChange={(chosen) => chosen !== null && void preview.open({ encoding: chosen, separator })} />
+            ? <Select label="Text encoding" description="If names look wrong, choose another." w={320} maw="100%" allowDeselect={false} data={encodings} value={encoding} onChange={(chosen) => chosen !== null && void preview.open({ encoding: chosen, separator })} />
             : <Text size="sm">The text is {file.mark}.</Text>}
           <Select label="Separator" w={160} allowDeselect={false} data={separators.some(({ value }) => value === separator) ? separators : [...separators, { value: separator, label: separator }]} value={separator} onChange={(chosen) => chosen !== null && void preview.open({ ...(file.mark === undefined && { encoding }), separator: chosen })} />
         </Group>
@@ -125,7 +126,7 @@ function Columns({ preview, state: { file, columns, encoding, separator, tagSepa
 /** A list that was imported before, or that names a plant twice, would add plants that nobody can tell apart. */
 const SameNames = ({ names }: { readonly names: readonly SameName[] }): ReactNode => (
   <Alert color="orange" variant="light" title={`${counted(names.length, 'name')} would be there more than once`}>
-    <Text size="sm" mb={4}>These rows add plants of their own. To change existing plants, give the rows an id or an external id.{names.some(({ plantId }) => plantId !== undefined) && ' The shop remembers for 24 hours which rows a file has added. It does not add them again from this same file.'}</Text>
+    <Text size="sm" mb={4}>These rows add plants of their own. To change existing plants, give the rows an id or an external id.{names.some(({ plantId }) => plantId !== undefined) && ' The shop remembers for 24 hours which rows you have added. It does not add a row again that says the same.'}</Text>
     <List size="sm">
       {names.slice(0, mostNames).map(({ name, lines, plantId }) => (
         <List.Item key={name} style={{ overflowWrap: 'anywhere' }}>
@@ -158,7 +159,7 @@ function PlantOfLine({ line: { given, before, after, changed, faults, outcome, a
         <Text key={column} size="xs"><Text span inherit c="dimmed">{labels[column]}</Text> {textOf(plant, column) || 'empty'}{was(column)}{column === 'quantity' && before?.quantity !== undefined && <Text span inherit c="dimmed"> (is {textOf(before, column)})</Text>}</Text>
       ))}
       {outcome === 'created' && given.quantity === undefined && <Text size="xs" c="dimmed">Stock: the shop’s default</Text>}
-      {addedAs !== undefined && <Text size="xs" c="dimmed">This file has added it before: <AnchorLink to="/plants/$plantId" params={{ plantId: String(addedAs) }} size="xs">plant {String(addedAs)}</AnchorLink></Text>}
+      {addedAs !== undefined && <Text size="xs" c="dimmed">The same row has added it before: <AnchorLink to="/plants/$plantId" params={{ plantId: String(addedAs) }} size="xs">plant {String(addedAs)}</AnchorLink></Text>}
       {faults.map(({ column, detail }) => <Text key={`${column ?? ''} ${detail}`} size="xs" c="var(--mantine-color-error)">{column && `${labels[column]}: `}{detail}</Text>)}
     </>
   );

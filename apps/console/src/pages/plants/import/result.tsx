@@ -20,7 +20,7 @@ const OutcomeBadge = ({ outcome }: { readonly outcome: Outcome }): ReactNode => 
 
 /** Why rows without an id are unchanged. */
 export const AddedBefore = ({ count }: { readonly count: number }): ReactNode =>
-  count > 0 && <Text size="sm" mt="xs">This file has added {counted(count, 'plant')} before. {count === 1 ? 'It is' : 'They are'} not added again.</Text>;
+  count > 0 && <Text size="sm" mt="xs">{count === 1 ? 'The same row has' : 'The same rows have'} added {counted(count, 'plant')} before. {count === 1 ? 'It is' : 'They are'} not added again.</Text>;
 
 /** How many lines had each outcome. */
 export const Numbers = ({ numbers }: { readonly numbers: Readonly<Record<string, number>> }): ReactNode => (
