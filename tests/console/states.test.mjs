@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { Chrome } from './kit/console.mjs';
-import { admin, demoAdmin, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { address, admin, demoAdmin, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 describe('a state that is not good', () => {
   const chrome = new Chrome();
@@ -89,6 +89,19 @@ describe('a state that is not good', () => {
     await page.context().setOffline(true);
     await page.getByText('Offline', { exact: true }).waitFor();
     await visit.leave(/ERR_INTERNET_DISCONNECTED/);
+  });
+
+  test('of one service leaves the rest of the console: it opens although the catalog hangs', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/orders' });
+    const { page } = visit;
+    await page.route('**/v3/plant/**', () => undefined);
+    await page.route('**/readyz', (route) => route.fulfill({ status: 503, json: { ready: false, services: { gateway: 'ready', catalog: 'slow: no answer in 1.5 s' } } }));
+    for (const path of ['/', '/orders']) {
+      await page.goto(`${address}/console${path}`);
+      await page.getByRole('heading', { level: 1, name: path === '/' ? 'Today' : 'Orders', exact: true }).waitFor();
+      await page.getByText('Part of the shop cannot be reached').waitFor();
+    }
+    await visit.leave();
   });
 
   test('is said where it shows: offline, orders stay as they were, and a list that was never loaded says so', async () => {

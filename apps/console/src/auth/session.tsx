@@ -91,9 +91,9 @@ export class Session {
     }
   }
 
-  /** Gets the first token, which has the user's permissions. */
+  /** Gets the first token, which has the user's permissions. Asks identity alone: the console opens without the other services. */
   async open(): Promise<void> {
-    await this.shop.GET('/plant/facets');
+    await this.shop.GET('/user/me');
   }
 
   /** Aborts the calls under way, since they would be refused as soon as the tokens are revoked. */

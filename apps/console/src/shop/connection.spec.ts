@@ -7,6 +7,7 @@ const allReady = { gateway: 'ready', store: 'ready', notifications: 'ready' };
 
 describe('the connection to the shop', () => {
   let services: Record<string, string> = allReady;
+  let hangs = false;
   let asked = 0;
   const page = Object.assign(new EventTarget(), { visibilityState: 'visible' });
   const real = globalThis.fetch;
@@ -14,11 +15,19 @@ describe('the connection to the shop', () => {
   beforeEach(() => {
     jest.useFakeTimers();
     services = allReady;
+    hangs = false;
     asked = 0;
     page.visibilityState = 'visible';
     Object.assign(globalThis, { window: new EventTarget(), document: page });
-    globalThis.fetch = () => {
+    // Node's own runs by real time.
+    jest.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(new DOMException('It took too long.', 'TimeoutError')), ms);
+      return controller.signal;
+    });
+    globalThis.fetch = (_, init) => {
       asked += 1;
+      if (hangs) return new Promise((_resolve, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error)));
       // A real answer is read by timers that do not run here.
       const answer = { json: () => Promise.resolve({ services }) } as unknown as Response;
       return services === allReady ? Promise.resolve(answer) : new Promise((resolve) => setTimeout(() => resolve(answer), budgetMs));
@@ -26,6 +35,7 @@ describe('the connection to the shop', () => {
   });
   afterEach(() => {
     jest.useRealTimers();
+    jest.restoreAllMocks();
     globalThis.fetch = real;
   });
 
@@ -38,6 +48,22 @@ describe('the connection to the shop', () => {
     expect(state.get()).toEqual({ isAway: true, services });
     services = allReady;
     await jest.advanceTimersByTimeAsync(2_000);
+    expect(state.get()).toEqual({ isAway: false });
+  });
+
+  it('is lost within 16 s when the gateway itself freezes, not when one check has no answer, and comes back', async () => {
+    const { state } = new Connection();
+    await jest.advanceTimersByTimeAsync(9_000);
+    hangs = true;
+    await jest.advanceTimersByTimeAsync(2_000);
+    hangs = false;
+    await jest.advanceTimersByTimeAsync(8_000);
+    expect(state.get()).toEqual({ isAway: false });
+    hangs = true;
+    await jest.advanceTimersByTimeAsync(7_000);
+    expect(state.get()).toEqual({ isAway: true, services: undefined });
+    hangs = false;
+    await jest.advanceTimersByTimeAsync(5_000);
     expect(state.get()).toEqual({ isAway: false });
   });
 

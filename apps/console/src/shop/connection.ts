@@ -10,13 +10,15 @@ const here: ConnectionState = { isAway: false };
 /** How often a page that is seen asks, although nothing has failed. */
 const checkMs = 10_000;
 const probeMs = 1_500;
-const probeLimitMs = 5_000;
+/** Twice what the gateway needs to say that a service is frozen. */
+const probeLimitMs = 3_000;
 /** Statuses with which a proxy or the gateway reports an unreachable service. */
 const awayStatuses = [502, 503, 504];
 
 /**
  * Whether the shop can be reached. A failed request is only a hint: it starts polling `/readyz`, until all services are
  * ready. So does a service that is not ready: a frozen one leaves requests and the event stream open and silent.
+ * A gateway is away that leaves two checks without an answer: one may be late on a slow network.
  */
 export class Connection {
   readonly state = new Cell<ConnectionState>(here);
@@ -55,17 +57,16 @@ export class Connection {
     });
   }
 
-  /** Reads the services' states, and polls them from then on if one is not ready. A gateway that is only slow is not away. */
-  async check(): Promise<Services | 'slow' | undefined> {
-    const answer = await readReadiness();
-    if (answer !== 'slow' && !areReady(answer)) this.suspect();
-    return answer;
+  /** Reads the services' states, and polls them from then on if one is not ready. */
+  async check(): Promise<Services | undefined> {
+    const services = await readReadiness();
+    if (!areReady(services)) this.suspect();
+    return services;
   }
 
   private async probe(): Promise<void> {
     for (;;) {
-      const answer = await readReadiness();
-      const services = typeof answer === 'object' ? answer : undefined;
+      const services = await readReadiness();
       if (areReady(services)) break;
       this.state.set({ isAway: true, services });
       await new Promise((resolve) => setTimeout(resolve, probeMs));
@@ -76,13 +77,13 @@ export class Connection {
 
 const areReady = (services: Services | undefined): boolean => services !== undefined && Object.values(services).every((state) => state === 'ready');
 
-/** @returns `slow` if the gateway takes longer than a healthy one; undefined if it does not answer */
-async function readReadiness(): Promise<Services | 'slow' | undefined> {
+/** @returns undefined if the gateway does not answer in time */
+async function readReadiness(): Promise<Services | undefined> {
   try {
     const response = await fetch('/readyz', { signal: AbortSignal.timeout(probeLimitMs) });
     return ((await response.json()) as { services?: Services }).services;
-  } catch (error) {
+  } catch {
     // No answer is a result, too.
-    return error instanceof DOMException && error.name === 'TimeoutError' ? 'slow' : undefined;
+    return undefined;
   }
 }

@@ -28,7 +28,7 @@ export class ProblemsController {
   }
 }
 
-function sendPage(reply: FastifyReply, html: string): void {
+export function sendPage(reply: FastifyReply, html: string): void {
   void reply
     .header('content-type', 'text/html; charset=utf-8')
     .header('content-security-policy', pagePolicy())

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { pagePolicy } from '@plant-shop/contracts/page';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 
 interface Received {
@@ -224,6 +225,22 @@ describe("identity's OAuth pages through the gateway", () => {
     const read = await shop.get('/oauth/jwks');
     expect(read.headers.get('retry-after')).toBe('1');
     expect(await read.json()).toMatchObject({ status: 503, code: 'unavailable' });
+  });
+
+  it.each([
+    ['GET', '/oauth/authorize?client_id=a', true, false],
+    ['GET', '/account/password?code=a', true, false],
+    ['POST', '/oauth/interaction/abc', true, true],
+    ['POST', '/oauth/logout/confirm', false, true],
+  ])('time out for people with a page that leads back where they were: %s %s (slow)', async (method, path, leadsBack, isUnknown) => {
+    hangs = true;
+    const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
+    const response = await shop.send(method, path, method === 'POST' ? 'a=b' : undefined, { accept, ...(method === 'POST' && form) });
+    expect([response.status, response.headers.get('retry-after'), response.headers.get('content-type'), response.headers.get('cache-control')]).toEqual([503, '1', 'text/html; charset=utf-8', 'no-store']);
+    expect(response.headers.get('content-security-policy')).toBe(pagePolicy());
+    const text = await response.text();
+    expect(text).toContain('<h1>Please try again later</h1>');
+    expect([text.includes('<a href="">Try again</a>'), text.includes('may have arrived')]).toEqual([leadsBack, isUnknown]);
   });
 
   it('answer with a problem when identity is down (slow)', async () => {

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import '@fastify/reply-from';
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
+import { pageText } from '@plant-shop/contracts/page';
 import { outcomeUnknown, theService, unavailable } from '@plant-shop/platform/errors';
+import { html } from '@plant-shop/platform/html/html';
 import { pathOf } from '@plant-shop/platform/http/request';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { sendPage } from '../docs/problems.controller.js';
 import { clientAddress } from '../http/request-authenticator.js';
 import { Undocumented } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
@@ -21,7 +24,9 @@ function forward(request: FastifyRequest, reply: FastifyReply, options: GatewayO
     rewriteRequestHeaders: (_request, headers) => ({ ...withoutUntrusted(headers), ...originFor(request), ...forwarded }),
     rewriteHeaders: withoutCors,
     onError: (failed, { error }) => {
-      void failed.send(failureOf(error, request.method));
+      // Only navigations of browsers ask for HTML by name.
+      if (request.headers.accept?.includes('text/html') === true) sendPage(reply.code(503).headers({ 'retry-after': '1', 'cache-control': 'no-store' }), awayPage(request));
+      else void failed.send(failureOf(error, request.method));
     },
   });
 }
@@ -67,6 +72,16 @@ function failureOf(error: Error, method: string): Error {
   const isSafe = method === 'GET' || method === 'HEAD';
   return isSafe || (code !== undefined && notSent.has(code)) ? unavailable(theService('identity'), error) : outcomeUnknown(theService('identity'), error);
 }
+
+/** Says to people that identity does not answer. The link leads to the page's own address, which has a GET unless a form without a page was sent. */
+const awayPage = ({ method, raw: { url = '' } }: FastifyRequest): string =>
+  pageText({
+    title: 'Please try again later',
+    layout: 'card',
+    main: html`<h1>Please try again later</h1>
+<p>Logins and accounts do not answer. ${method === 'POST' ? 'What you sent may have arrived: check before you send it again.' : undefined}</p>
+${method !== 'POST' || ofForms.test(url) ? html`<p><a href="">Try again</a></p>` : undefined}`,
+  });
 
 const accountPages = ['account', 'account/recovery', 'account/password', 'account/email', 'account/factors', 'account/passkey'];
 const logInSteps = ['oauth/interaction/:uid/passkey', 'oauth/interaction/:uid/factor'];
