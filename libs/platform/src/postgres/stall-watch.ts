@@ -61,7 +61,6 @@ export class WatchedConnection {
   /** Total size of the large values in pending statements. */
   private pendingBytes = 0;
   private transferred = 0;
-  private isGathering = false;
   /** Shared by all small statements, to save a function for each. */
   private readonly settled = (): void => this.settle(0);
 
@@ -76,23 +75,10 @@ export class WatchedConnection {
     const bytes = largeBytesOf(statement);
     this.pendingQueries++;
     this.pendingBytes += bytes;
-    this.gather();
     const settled = bytes === 0 ? this.settled : () => this.settle(bytes);
     const answer = this.client.query<Row>(statement);
     answer.then(settled, settled);
     return answer;
-  }
-
-  /** Writes once what this turn of the event loop sends: a write of each statement is a system call of each, here and in Postgres. */
-  private gather(): void {
-    if (this.isGathering) return;
-    this.isGathering = true;
-    const { stream } = (this.client as DriverClient).connection;
-    stream.cork();
-    process.nextTick(() => {
-      this.isGathering = false;
-      stream.uncork();
-    });
   }
 
   private settle(bytes: number): void {
