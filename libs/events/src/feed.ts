@@ -135,15 +135,15 @@ const currentWalTimeline = `substr(pg_walfile_name(pg_current_wal_insert_lsn()),
 
 /**
  * Returns SQL for the statement that appends events: it assigns their numbers in the same transaction, which saves an update
- * of each row and a second transaction. Use it only for the first event of an entity (an order), which has no earlier event that
- * could still wait for its number. It never waits for the lock, whose holder may be paused. While another transaction numbers,
- * and after a failover, it returns no row; append the events without numbers then.
+ * of each row and a second transaction. No event of the same entity (an order) may still wait for its number. It never waits for the lock,
+ * whose holder may be paused. While another transaction numbers, and after a failover, it returns no row; append the events without numbers then.
  * @param count SQL expression for the number of events; the last one gets the number `head`
- * @param also further assignments, to columns that the service has added to its `feed_head`
+ * @param options `also`: an assignment to a column that the service has added to its `feed_head`; `provided`: a condition without which it
+ * returns no row, either
  */
-export const assignNumbers = (count: string, ...also: readonly string[]): string => `
-  UPDATE feed_head SET ${[`head = head + ${count}`, ...also].join(', ')}
-  WHERE only_row = (SELECT only_row FROM feed_head WHERE timeline = ${currentWalTimeline} FOR UPDATE SKIP LOCKED)
+export const assignNumbers = (count: string, { also, provided = 'true' }: { readonly also?: string; readonly provided?: string } = {}): string => `
+  UPDATE feed_head SET head = head + ${count}${also === undefined ? '' : `, ${also}`}
+  WHERE only_row = (SELECT only_row FROM feed_head WHERE timeline = ${currentWalTimeline} AND ${provided} FOR UPDATE SKIP LOCKED)
   RETURNING epoch, head`;
 
 /** Estimated size of an event in a page: the body, and 200 bytes for member names, quotes, id and subject. */

@@ -27,7 +27,7 @@ const answers = {
   'placing-times': () => ({ columns: [['now', timestamptz], ['at', timestamptz]], values: [['2026-11-23 19:00:00.123456+00', '2026-11-23 19:00:00.123456+00']] }),
   'SELECT extract(epoch FROM clock)': () => ({ columns: [['now', 701], ['inMs', 701], ['aheadMs', 701]], values: [[1_795_000_000_000, 1_000_000, 0]] }),
   'write-placed-orders': () => ({ columns: [['epoch', uuid], ['head', bigint]], values: [[randomUUID(), 5_000_000]] }),
-  'find-event-before-placed-orders': () => ({ columns: [['id', uuid]], values: [[randomUUID()]] }),
+  'find-event-before-numbered': () => ({ columns: [['id', uuid]], values: [[randomUUID()]] }),
   // As if another replica compacted.
   'lock-inventory': () => ({ columns: [['isMine', 16]], values: [['f']] }),
   // Nothing to count.

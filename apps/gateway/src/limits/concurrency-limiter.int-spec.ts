@@ -57,7 +57,7 @@ describe('load beyond the limits', () => {
     const never = fake(catalog.getPlant, () => new Promise(() => undefined) as never);
     shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
     const served = exchange('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
-    await until(async () => (await shop.get('/v3/plant/2')).status === 503, 5_000);
+    await until(async () => (await shop.get('/v3/plant/2')).status === 503, 15_000);
     const refused = await exchange('GET /v3/plant/2 HTTP/1.1\r\nhost: x\r\n\r\n');
     expect(refused).toMatch(/^HTTP\/1\.1 503 /);
     expect(refused.toLowerCase()).toContain('\r\nconnection: close\r\n');
@@ -69,7 +69,7 @@ describe('load beyond the limits', () => {
     const never = fake(catalog.getPlant, () => new Promise<never>(() => undefined));
     shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
     void exchange('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
-    await until(async () => (await shop.get('/v3/plant/2')).status === 503, 5_000);
+    await until(async () => (await shop.get('/v3/plant/2')).status === 503, 15_000);
     expect((await shop.get('/livez')).status).toBe(200);
   });
 
@@ -78,12 +78,12 @@ describe('load beyond the limits', () => {
     for (let n = 0; n < 3; n++) void exchange(post(390_000, 'x'.repeat(340_000)));
     const create = () => shop.send('POST', '/v3/user', { username: 'a', password: 'b', firstName: 'x'.repeat(60_000) });
     const inMemory = async () => (await shop.service.metrics.getSingleMetric('http_body_bytes_in_flight')?.get())?.values[0]?.value;
-    await until(async () => (await inMemory()) === 1_020_000, 5_000);
+    await until(async () => (await inMemory()) === 1_020_000, 15_000);
     expect(await (await create()).json()).toMatchObject({ code: 'overloaded' });
     // Before it is read.
     expect(await exchange(post(60_000, ''))).toContain('"code":"overloaded"');
     for (const socket of sockets.splice(0)) socket.destroy();
-    await until(async () => (await inMemory()) === 0, 5_000);
+    await until(async () => (await inMemory()) === 0, 15_000);
     expect((await create()).status).not.toBe(503);
   }, 20_000);
 
@@ -122,7 +122,7 @@ describe('load beyond the limits', () => {
       for (const key of ['greedy', 'greedy-too']) {
         for (let n = 0; n < 15; n++) void exchange(`GET /v3/plant/${n + 1} HTTP/1.1\r\nhost: x\r\napi_key: ${key}\r\n\r\n`).then((text) => refused.push(text));
       }
-      await until(() => refused.length === 10, 5_000);
+      await until(() => refused.length === 10, 15_000);
       for (const text of refused) {
         expect(text).toMatch(/^HTTP\/1\.1 429 /);
         expect(text).toContain('"code":"too-many-in-flight"');
@@ -183,7 +183,7 @@ describe('load beyond the limits', () => {
       await start();
       let closed = 0;
       for (let n = 0; n < 60; n++) void exchange(n < 18 ? post(390_000, 'x'.repeat(380_000)) : post(100, 'x')).then(() => closed++);
-      await until(() => closed >= 40, 5_000);
+      await until(() => closed >= 40, 15_000);
       expect((await order('honest')).status).toBe(200);
       expect((await shop.get('/v3/plant/findByStatus?status=sold')).status).toBe(200);
       expect((await shop.send('POST', '/v3/user', { username: 'a', password: 'b' })).status).toBe(429);

@@ -58,6 +58,12 @@ export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown 
     this.numberer.notify();
   }
 
+  /** Publishes events after their transaction has committed. @param numbered those that it has numbered; undefined: they are numbered first */
+  publish(numbered: FeedMessage | undefined): void {
+    if (numbered) this.numberer.publish(numbered);
+    else this.notify();
+  }
+
   /**
    * Publishes the events of new orders. Call it after their transaction has committed.
    * `mayWait` lets followers defer them (libs/events/src/feed.ts): logging and delivering are transactions too, and one of each per batch

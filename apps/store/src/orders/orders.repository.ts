@@ -192,7 +192,7 @@ const writePlaced: Statement = {
   text: `
     WITH placed AS (
       SELECT * FROM ${placedRows.numberedFrom(15)}
-    ), numbers AS (${assignNumbers('$1::bigint', keepPlacedAt)}
+    ), numbers AS (${assignNumbers('$1::bigint', { also: keepPlacedAt })}
     ), new_orders AS (
       INSERT INTO orders (id, basket_id, plant_id, quantity, ship_date, owner_id, status, version, placed_at, due_at, due_transition, due_since,
                           external_id, metadata, ship_to)
@@ -210,13 +210,28 @@ const writePlaced: Statement = {
 };
 
 /**
- * Finds the last event before those that this transaction numbers. A separate statement: the snapshot of `write-placed-orders` may
- * be older than the feed's head that it locked.
+ * Finds the last event before those that this transaction numbers. A separate statement: the snapshot of the one that numbers may be older
+ * than the feed's head that it locked.
  */
 const findEventBefore: Statement = {
-  name: 'find-event-before-placed-orders',
+  name: 'find-event-before-numbered',
   text: 'SELECT event_id AS id FROM ONLY order_transitions WHERE feed_seq = (SELECT head FROM feed_head) - $1::bigint',
 };
+
+/** Returns a function to call after the commit: it returns the events that a statement has numbered; undefined if it has numbered none. */
+function numberedBy(tx: Transaction, numbers: () => FeedHead[], steps: readonly (Traced & StoredEvent)[]): () => FeedMessage | undefined {
+  const previous = tx.later<{ id: string }>(findEventBefore, [steps.length]);
+  return () => {
+    const [feed] = numbers();
+    if (!feed) return undefined;
+    const after = feed.head - steps.length;
+    const events = steps.map(({ order, eventId, body, traceparent }, n) => {
+      const sampled = tracing && ifSampled(traceparent);
+      return { seq: after + 1 + n, id: eventId, subject: order.ownerId, body, ...(sampled && { traceparent: sampled }) };
+    });
+    return { ...feed, after: { seq: after, ...previous()[0] }, events };
+  };
+}
 
 /**
  * Writes new orders, at least one, with their timeline, events, units and the inventory delta. They were placed at one time under one
@@ -241,19 +256,10 @@ export function writePlacedOrders(
     ...movedUnits.values([...units]),
     ...placedRows.values(placed),
   ]);
-  const previous = tx.later<{ id: string }>(findEventBefore, [placed.length]);
+  const numbered = numberedBy(tx, numbers, placed);
   indexMetadata(tx, steps.map((one) => one.order));
   const hasStockEvents = appendStockEventsOf(tx, order.placedAt, stock, units);
-  return () => {
-    const [feed] = numbers();
-    if (!feed || hasStockEvents) return undefined;
-    const after = feed.head - placed.length;
-    const events = placed.map(({ order, eventId, body, traceparent }, n) => {
-      const sampled = tracing && ifSampled(traceparent);
-      return { seq: after + 1 + n, id: eventId, subject: order.ownerId, body, ...(sampled && { traceparent: sampled }) };
-    });
-    return { ...feed, after: { seq: after, ...previous()[0] }, events };
-  };
+  return () => (hasStockEvents ? undefined : numbered());
 }
 
 const changedRows = new RowsParameter<Traced<StatusChange> & StoredEvent>(
@@ -276,51 +282,64 @@ const changedRows = new RowsParameter<Traced<StatusChange> & StoredEvent>(
   ['traceparent', 'text', traceparentOf],
 );
 
+/** SQL: no event of the changed orders waits for its number. */
+const areNumbered = `NOT EXISTS (
+  SELECT 1 FROM changed JOIN ONLY order_transitions AS earlier ON earlier.order_id = changed.id WHERE earlier.event_id IS NOT NULL AND earlier.feed_seq IS NULL
+)`;
+
 // `position` is drawn here, after the orders were locked, so it increases with the order's version.
 const writeChanges: Statement = {
   name: 'write-status-changes',
   text: `
     WITH changed AS (
-      SELECT * FROM ${changedRows.from(2)}
+      SELECT * FROM ${changedRows.numberedFrom(4)}
+    ), numbers AS (${assignNumbers('$2::bigint', { provided: `$3::boolean AND ${areNumbered}` })}
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, client_id, reason, owner_id,
-                                     event_id, body, traceparent, shipped, refund)
-      SELECT id, version, previous_status, status, $1::timestamptz, actor, client_id, reason, owner_id, event_id, body, traceparent, shipped, refund
-      FROM changed ORDER BY id
+                                     event_id, body, traceparent, shipped, refund, feed_seq)
+      SELECT id, version, previous_status, status, $1::timestamptz, actor, client_id, reason, owner_id, event_id, body, traceparent, shipped, refund,
+             numbers.head - $2::bigint + n
+      FROM changed LEFT JOIN numbers ON true ORDER BY id
+    ), updated AS (
+      UPDATE ONLY orders SET
+        status = changed.status,
+        version = changed.version,
+        tracking_number = changed.tracking_number,
+        paid_at = changed.paid_at,
+        updated_at = $1,
+        due_at = $1 + changed.due_in * interval '1 millisecond',
+        due_transition = changed.due_transition,
+        due_since = CASE WHEN changed.due_in IS NOT NULL THEN $1 END
+      FROM changed WHERE orders.id = changed.id
     )
-    UPDATE ONLY orders SET
-      status = changed.status,
-      version = changed.version,
-      tracking_number = changed.tracking_number,
-      paid_at = changed.paid_at,
-      updated_at = $1,
-      due_at = $1 + changed.due_in * interval '1 millisecond',
-      due_transition = changed.due_transition,
-      due_since = CASE WHEN changed.due_in IS NOT NULL THEN $1 END
-    FROM changed WHERE orders.id = changed.id`,
+    SELECT epoch, head FROM numbers`,
 };
 
 /**
  * Writes status changes with their timeline, events, units and the inventory delta.
- * @param options `keepsUnits`: the caller writes off the units that become free, so no event of stock follows
+ * @param options `keepsUnits`: the caller writes off the units that become free, so no event of stock follows; `mayNumber`: the caller
+ * announces the events that are numbered here
+ * @returns a function to call after the commit, like that of `writePlacedOrders`
  * @throws Error when one order changes its status twice: the one UPDATE would apply only one of the changes.
  */
 export function writeStatusChanges(
   tx: Transaction,
   { stock, at }: LockedOrders,
   steps: readonly Traced<StatusChange>[],
-  { keepsUnits = false }: { readonly keepsUnits?: boolean } = {},
-): void {
-  if (steps.length === 0) return;
+  { keepsUnits = false, mayNumber = false }: { readonly keepsUnits?: boolean; readonly mayNumber?: boolean } = {},
+): () => FeedMessage | undefined {
+  if (steps.length === 0) return () => undefined;
   if (new Set(steps.map(({ order }) => order.id)).size < steps.length) {
     throw new Error('an order would change its status twice in one transaction');
   }
-  const changes = withStoredEvents(steps);
-  tx.send(writeChanges, [at, ...changedRows.values(changes)]);
+  const changes = withStoredEvents(steps.map((step) => ({ ...step, traceparent: traceparentOf(step) ?? undefined })));
+  const numbers = tx.later<FeedHead>(writeChanges, [at, changes.length, mayNumber, ...changedRows.values(changes)]);
+  const numbered = mayNumber ? numberedBy(tx, numbers, changes) : () => undefined;
   const units = unitsOf(steps);
   moveUnits(tx, units);
   appendInventoryDelta(tx, inventoryDeltaOf(stock, units));
-  if (!keepsUnits) appendStockEventsOf(tx, at, stock, units);
+  const hasStockEvents = !keepsUnits && appendStockEventsOf(tx, at, stock, units);
+  return () => (hasStockEvents ? undefined : numbered());
 }
 
 const appendStockEventsOf = (tx: Transaction, at: Date, stock: readonly StockState[], moved: ReadonlyMap<number, Units>): boolean =>

@@ -206,7 +206,7 @@ export class OrdersService {
  *    KEY UPDATE), which excludes every other batch of the plant until the commit; then the clock;
  * 2. one write, pipelined with the COMMIT.
  * One order of staff without a key, an external id or a chosen id: `share-customers`, `lock-stock`, `placing-times`; `write-placed-orders`,
- * `find-event-before-placed-orders`, COMMIT. One of a customer also: `make-customers`, `lock-customers-for-unpaid`, `find-unpaid-orders`.
+ * `find-event-before-numbered`, COMMIT. One of a customer also: `make-customers`, `lock-customers-for-unpaid`, `find-unpaid-orders`.
  * `place` refuses more than the free units that earlier orders of the batch left; CHECK constraints of the stock are the last guard.
  * If a customer whose unpaid orders are not limited has never ordered, one more round trip between them inserts and locks the row, after
  * the stock. That is against the order, so Postgres may have to break a deadlock, which is rare; the transaction then runs again.

@@ -89,10 +89,10 @@ describe('payments that are reported together', () => {
       fc.asyncProperty(fc.array(generatedReport, { minLength: 1, maxLength: 12 }), async (all) => {
         const together = await reportsOf(all);
         const alone = await reportsOf(all);
-        const inOneBatch = await database.transaction((tx) => applyPaymentReports(tx, together.reports, policy));
+        const { results: inOneBatch } = await database.transaction((tx) => applyPaymentReports(tx, together.reports, policy));
         const oneByOne: (PaymentResult | undefined)[] = [];
         for (const report of alone.reports) {
-          const [result] = await database.transaction((tx) => applyPaymentReports(tx, [report], policy));
+          const { results: [result] } = await database.transaction((tx) => applyPaymentReports(tx, [report], policy));
           oneByOne.push(result);
         }
         expect(inOneBatch.map(comparable)).toEqual(oneByOne.map(comparable));
@@ -103,6 +103,30 @@ describe('payments that are reported together', () => {
       { numRuns: 60 },
     );
   }, 60_000);
+
+  it('number their events themselves, unless an earlier event of an order waits for its number', async () => {
+    const eventsOf = async ({ orderIds: [id] }: PaymentReport) =>
+      (await shop.rows<{ seq: string | null; id: string }>('SELECT feed_seq AS seq, event_id AS id FROM order_transitions WHERE order_id = $1 ORDER BY order_version', [id])).map((row) => ({ ...row, seq: Number(row.seq ?? NaN) }));
+    const numberedOrder = async (): Promise<PaymentReport> => {
+      const { reports } = await reportsOf([{ order: 0, reference: 0, outcome: 'succeeded', key: undefined }]);
+      await until(async () => (await shop.rows('SELECT 1 FROM order_transitions WHERE event_id IS NOT NULL AND feed_seq IS NULL')).length === 0);
+      return reports[0]!;
+    };
+    const free = await numberedOrder();
+    const { numbered } = await database.transaction((tx) => applyPaymentReports(tx, [free], policy));
+    const [, paid] = await eventsOf(free);
+    expect(numbered()).toMatchObject({ head: paid!.seq, after: { seq: paid!.seq - 1, id: expect.any(String) }, events: [{ ...paid, subject: customer(1).subject }] });
+    const late = await numberedOrder();
+    const waiting = await database.transaction(async (tx) => {
+      await tx.execute('UPDATE order_transitions SET feed_seq = NULL WHERE order_id = $1', [late.orderIds[0]]);
+      return applyPaymentReports(tx, [late], policy);
+    });
+    expect(waiting.numbered()).toBeUndefined();
+    await until(async () => {
+      const [first, second] = await eventsOf(late);
+      return first!.seq < second!.seq;
+    });
+  });
 
   it('make refunds that become visible in the order of their ids, so that none appears behind one that was read', async () => {
     const other = await shop.database();
@@ -135,7 +159,7 @@ describe('payments that are reported together', () => {
     let secondResult: Promise<readonly PaymentResult[]> | undefined;
     await database.transaction(async (tx) => {
       await applyPaymentReports(tx, [first], policy);
-      secondResult = other.transaction((tx2) => applyPaymentReports(tx2, [second], policy));
+      secondResult = other.transaction((tx2) => applyPaymentReports(tx2, [second], policy)).then(({ results }) => results);
       await until(async () => (await shop.rows(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).length > 0);
     });
     expect(await secondResult).toMatchObject([{ code: 'payment-reference-used' }]);

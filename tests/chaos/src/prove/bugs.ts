@@ -170,11 +170,12 @@ export const bugs: readonly Bug[] = [
     name: 'the event is appended after the transaction',
     edits: [
       { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
-      { file: repository, find: 'FROM changed ORDER BY id', replace: 'FROM changed WHERE false' },
+      { file: repository, find: 'FROM changed LEFT JOIN numbers ON true ORDER BY id', replace: 'FROM changed LEFT JOIN numbers ON true WHERE false' },
       {
         file: repository,
-        find: 'tx.send(writeChanges, [',
-        replace: `setTimeout(() => {
+        find: 'const numbers = tx.later(writeChanges, [',
+        replace: `mayNumber = false;
+    setTimeout(() => {
         for (const { order, previousStatus, actor, reason, eventId, body } of changes) {
           void globalThis.ownDatabase.query(
             \`INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, reason, owner_id, event_id, body)
@@ -183,7 +184,7 @@ export const bugs: readonly Bug[] = [
           ).catch(() => undefined);
         }
     }, 2_000);
-    tx.send(writeChanges, [`,
+    const numbers = tx.later(writeChanges, [`,
       },
     ],
     breaks: ['timeline'],
@@ -195,7 +196,7 @@ export const bugs: readonly Bug[] = [
     edits: [
       { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
       { file: repository, find: '$7::text, owner_id, event_id, body, traceparent, numbers', replace: '$7::text, owner_id, NULL::uuid, NULL::text, traceparent, numbers' },
-      { file: repository, find: "${assignNumbers('$1::bigint', keepPlacedAt)}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
+      { file: repository, find: "${assignNumbers('$1::bigint', { also: keepPlacedAt })}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
       {
         file: repository,
         find: 'const numbers = tx.later(writePlaced, [',
