@@ -43,7 +43,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'missing-transition',
     name: 'a status change occasionally writes no transition',
-    edits: [{ file: repository, find: 'FROM changed ORDER BY id', replace: 'FROM changed WHERE id % 5 <> 0 ORDER BY id' }],
+    edits: [{ file: repository, find: 'FROM changed LEFT JOIN numbers ON true ORDER BY id', replace: 'FROM changed LEFT JOIN numbers ON true WHERE id % 5 <> 0 ORDER BY id' }],
     breaks: ['timeline'],
   },
   {
@@ -144,8 +144,8 @@ export const bugs: readonly Bug[] = [
     name: 'a webhook is resent with different bytes',
     edits: [{
       file: 'apps/notifications/dist/webhooks/sending/delivery-worker.js',
-      find: 'const { claimed, url, secrets } = job;\n        const span',
-      replace: 'const { claimed: { ...claimed }, url, secrets } = job;\n        claimed.body = claimed.body.replace(/"timestamp":"[^"]*"/, `"timestamp":"${new Date().toISOString()}"`);\n        const span',
+      find: 'const { claimed, address, secrets } = job;\n        const span',
+      replace: 'const { claimed: { ...claimed }, address, secrets } = job;\n        claimed.body = claimed.body.replace(/"timestamp":"[^"]*"/, `"timestamp":"${new Date().toISOString()}"`);\n        const span',
     }],
     breaks: ['receivers'],
   },

@@ -12,7 +12,7 @@ import { type Mail, mailKinds } from './mail-kinds.js';
 
 export const MailTable = ({ mails }: { readonly mails: readonly Mail[] }): ReactNode => (
   <Paper withBorder>
-    <Table.ScrollContainer minWidth={820}>
+    <Table.ScrollContainer minWidth={700}>
       <Table aria-label="Mails">
         <Table.Thead>
           <Table.Tr><Table.Th>State</Table.Th><Table.Th>About</Table.Th><Table.Th>To</Table.Th><Table.Th>Asked for</Table.Th><Table.Th>Attempts</Table.Th><Table.Th>What happened</Table.Th><Table.Th w={120}><VisuallyHidden>Action</VisuallyHidden></Table.Th></Table.Tr>
@@ -45,7 +45,7 @@ function Row({ mail }: { readonly mail: Mail }): ReactNode {
         {mailKinds[kind]}
         {orderId !== undefined && <Anchor component={Link} to={`/orders/${orderId}`} size="sm" display="block">Order {orderId}</Anchor>}
       </Table.Td>
-      <Table.Td miw={180} maw={240} style={{ overflowWrap: 'anywhere' }}>
+      <Table.Td miw={150} maw={240} style={{ overflowWrap: 'anywhere' }}>
         {username === undefined ? <Text size="sm" c="dimmed" title={userId}>a deleted user</Text> : <Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">{username}</Anchor>}
         {address !== undefined && <Text size="sm" c="dimmed">{address}</Text>}
       </Table.Td>
