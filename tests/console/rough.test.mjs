@@ -131,7 +131,7 @@ describe('in rough conditions', () => {
     await dialog.getByLabel('Tracking number').fill('ROLE 1');
     await setRole(person, 'customer');
     await dialog.getByRole('button', { name: 'Ship', exact: true }).click();
-    await page.getByText(/You may not do this\.|There is no such order, or you may not see it\./).first().waitFor();
+    await dialog.getByRole('alert').getByText(/^Your role was changed: you may no longer .*report shipments/).waitFor();
     await visit.assertAccessible();
     assert.equal((await admin.GET('/store/order/{orderId}', { params: { path: { orderId } } })).data.carrier, undefined);
     await setRole(person, 'staff');

@@ -20,7 +20,7 @@ export function OrderDeliveries({ orderId }: { readonly orderId: number }): Reac
       {!data && !error && <Skeleton h={60} />}
       {data?.length === 0 && <Text size="sm" c="dimmed">None of the newest 1,000 deliveries of each of your webhooks is about this order.</Text>}
       {data && data.length > 0 && (
-        <Table.ScrollContainer minWidth={520}>
+        <Table.ScrollContainer minWidth={360}>
           <Table>
             <Table.Thead><Table.Tr><Table.Th>To</Table.Th><Table.Th>State</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th></Table.Tr></Table.Thead>
             <Table.Tbody>
@@ -28,7 +28,7 @@ export function OrderDeliveries({ orderId }: { readonly orderId: number }): Reac
                 const last = attempts.at(-1);
                 return (
                   <Table.Tr key={`${webhook.id} ${id}`}>
-                    <Table.Td miw={170} style={{ overflowWrap: 'anywhere' }}>
+                    <Table.Td miw={110} style={{ overflowWrap: 'anywhere' }}>
                       <AnchorLink to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} inherit>{nameOf(webhook)}</AnchorLink>
                       {eventType !== undefined && <Text size="xs" c="dimmed">{eventLabel(eventType)}</Text>}
                     </Table.Td>
