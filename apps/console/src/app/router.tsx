@@ -1,7 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, notFound } from '@tanstack/react-router';
 import { loadPasswordForm } from '../auth/password-question.js';
-import { leaveList, toOrderFilter } from '../pages/orders/order-filter.js';
-import { leavePlants, readPlantFilter } from '../pages/plants/plant-filter.js';
+import { leftOrders, toOrderFilter } from '../pages/orders/order-filter.js';
+import { leftPlants, readPlantFilter } from '../pages/plants/plant-filter.js';
 import { peopleSearch } from '../pages/people/people-search.js';
 import { mailsSearch } from '../pages/mails/mails-search.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
@@ -27,8 +27,8 @@ const staticData = { isKept: true };
 const routes = [
   createRoute({ getParentRoute, path: '/', staticData, component: lazyRouteComponent(() => import('../pages/today/today-page.js'), 'TodayPage') }),
   createRoute({ getParentRoute, path: '/orders/$orderId', beforeLoad: ({ params }) => checkId(params.orderId), component: lazyRouteComponent(() => import('../pages/orders/order-page.js'), 'OrderPage') }),
-  createRoute({ getParentRoute, path: '/orders', staticData, validateSearch: toOrderFilter, onLeave: ({ search }) => leaveList(search), component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
-  createRoute({ getParentRoute, path: '/plants', staticData, validateSearch: readPlantFilter, onLeave: ({ search }) => leavePlants(search), component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
+  createRoute({ getParentRoute, path: '/orders', staticData, validateSearch: toOrderFilter, onLeave: ({ search }) => leftOrders.set(search), component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
+  createRoute({ getParentRoute, path: '/plants', staticData, validateSearch: readPlantFilter, onLeave: ({ search }) => leftPlants.set(search), component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
   createRoute({ getParentRoute, path: '/plants/new', component: lazyRouteComponent(() => import('../pages/plants/new-plant-page.js'), 'NewPlantPage') }),
   createRoute({ getParentRoute, path: '/plants/import', component: lazyRouteComponent(() => import('../pages/plants/import/import-page.js'), 'ImportPage') }),
   createRoute({ getParentRoute, path: '/plants/$plantId', beforeLoad: ({ params }) => checkId(params.plantId), component: lazyRouteComponent(() => import('../pages/plants/plant-page.js'), 'PlantPage') }),

@@ -52,5 +52,5 @@ function textOf(at: string | undefined, isPlanned: boolean): string {
   return relativeTo(isPlanned ? date : Math.min(date, readClock()), readClock());
 }
 
-/** The time, in steps of five seconds. */
-export const useNow = (): number => useSyncExternalStore(watchClock, readClock);
+/** Whether a time lies ahead. A planned one in the past waits for its turn. */
+export const useIsAhead = (at: string | undefined): boolean => useSyncExternalStore(watchClock, () => at !== undefined && Date.parse(at) > readClock());

@@ -1,7 +1,7 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
-import { pagePolicy } from '@plant-shop/contracts/page';
 import { isProblemCode } from '@plant-shop/contracts/problem-table';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { sendPage } from '../http/headers.js';
 import { pathText } from '../http/input.js';
 import { Undocumented } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';
@@ -26,11 +26,4 @@ export class ProblemsController {
     if (!isProblemCode(code)) throw routeNotFound();
     sendPage(reply, problemPage(code, this.options.publicUrl));
   }
-}
-
-export function sendPage(reply: FastifyReply, html: string): void {
-  void reply
-    .header('content-type', 'text/html; charset=utf-8')
-    .header('content-security-policy', pagePolicy())
-    .send(html);
 }

@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { constants, crc32 } from 'node:zlib';
 import type { BodySpec, Deprecation } from '@plant-shop/contracts/client-operation';
+import { pagePolicy } from '@plant-shop/contracts/page';
 import { badHeader, HttpError } from '@plant-shop/contracts/problem';
 import { requestFaultOf } from '@plant-shop/contracts/request-checks';
 import { corsHeaders, preflightHeaders } from '@plant-shop/platform/http/cors';
 import { responseHeaders } from '@plant-shop/platform/http/security-headers';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 // Lists and documents are compressed. For single plants and orders, compressing costs more than it saves.
 
@@ -138,4 +139,12 @@ export function secureAnswers(instance: FastifyInstance, { corsOrigins, ...optio
     if (preflight) void reply.code(204).headers(preflight).send();
     else done(fault);
   });
+}
+
+/** Sends an HTML page, which may load nothing from elsewhere. */
+export function sendPage(reply: FastifyReply, html: string): void {
+  void reply
+    .header('content-type', 'text/html; charset=utf-8')
+    .header('content-security-policy', pagePolicy())
+    .send(html);
 }

@@ -6,7 +6,7 @@ import { outcomeUnknown, theService, unavailable } from '@plant-shop/platform/er
 import { html } from '@plant-shop/platform/html/html';
 import { pathOf } from '@plant-shop/platform/http/request';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sendPage } from '../docs/problems.controller.js';
+import { sendPage } from '../http/headers.js';
 import { clientAddress } from '../http/request-authenticator.js';
 import { Undocumented } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../config.js';

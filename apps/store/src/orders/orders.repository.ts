@@ -279,7 +279,7 @@ const changedRows = new RowsParameter<Traced<StatusChange> & StoredEvent>(
   ['reason', 'text', ({ reason }) => reason],
   ['event_id', 'uuid', ({ eventId }) => eventId],
   ['body', 'line', ({ body }) => body],
-  ['traceparent', 'text', traceparentOf],
+  ['traceparent', 'text', ({ traceparent }) => traceparent],
 );
 
 /** SQL: no event of the changed orders waits for its number. */

@@ -6,7 +6,7 @@ import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { ProblemMessage } from '../../ui/problem-alert.js';
 import { StatusBadge } from '../../ui/status-badge.js';
-import { Time, useNow } from '../../ui/time.js';
+import { Time, useIsAhead } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { type Mail, mailKinds } from './mail-kinds.js';
 
@@ -61,13 +61,12 @@ function Row({ mail }: { readonly mail: Mail }): ReactNode {
 }
 
 function Happened({ mail: { state, endedAt, nextAttemptAt, lastError } }: { readonly mail: Mail }): ReactNode {
-  const now = useNow();
-  const isScheduled = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > now;
+  const isScheduled = useIsAhead(nextAttemptAt);
   return (
     <>
       {state === 'sent' && <Text size="sm">Sent <Time at={endedAt} /></Text>}
       {state === 'failed' && <Text size="sm">Given up <Time at={endedAt} /></Text>}
-      {state === 'pending' && <Text size="sm">{isScheduled ? <>Next attempt <Time at={nextAttemptAt} /></> : 'Is being sent'}</Text>}
+      {state === 'pending' && <Text size="sm">{isScheduled ? <>Next attempt <Time at={nextAttemptAt} isPlanned /></> : 'Is being sent'}</Text>}
       {state === 'held' && <Text size="sm">Held: the user got many of these within an hour</Text>}
       {lastError !== undefined && <Text size="sm" c="dimmed">{lastError}</Text>}
     </>

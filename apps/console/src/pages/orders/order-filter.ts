@@ -1,3 +1,4 @@
+import { Cell } from '../../shop/cell.js';
 import type { OrderStatus } from '../../shop/day.js';
 
 export const orderTabs = ['to-ship', 'awaiting', 'shipped', 'refund', 'all'] as const;
@@ -23,9 +24,7 @@ export interface OrderFilter {
 }
 
 /** How the list was left: links back to it show the same tab and filter. */
-let left: OrderFilter = {};
-export const leaveList = (filter: OrderFilter): void => void (left = filter);
-export const leftList = (): OrderFilter => left;
+export const leftOrders = new Cell<OrderFilter>({});
 
 /** Omits invalid values. */
 export function toOrderFilter(search: Record<string, unknown>): OrderFilter {

@@ -8,7 +8,7 @@ import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { OrderActions } from './order-actions.js';
-import { leftList } from './order-filter.js';
+import { leftOrders } from './order-filter.js';
 import { OrderDeliveries } from './order-deliveries.js';
 import { OrderFacts } from './order-facts.js';
 import { OrderRefunds } from './order-refunds.js';
@@ -24,7 +24,7 @@ export function OrderPage(): ReactNode {
   const refunds = useRefunds(id, timeline.data);
   return (
     <>
-      <Breadcrumbs mb="xs"><AnchorLink to="/orders" search={leftList()} size="sm">Orders</AnchorLink><span>{id}</span></Breadcrumbs>
+      <Breadcrumbs mb="xs"><AnchorLink to="/orders" search={leftOrders.get()} size="sm">Orders</AnchorLink><span>{id}</span></Breadcrumbs>
       <PageHeader title={`Order ${id}`} badge={order.data && <StatusBadge status={stateOf(order.data)} />} />
       <ProblemAlert error={order.error} title="The order could not be loaded" />
       {order.isPending && <Loading />}

@@ -1,4 +1,5 @@
 import type { components } from '@plant-shop/client';
+import { Cell } from '../../shop/cell.js';
 
 export type Plant = components['schemas']['Plant'];
 export type PlantStatus = Plant['status'];
@@ -19,9 +20,7 @@ export interface PlantFilter {
 }
 
 /** How the list was left: links back to it show the same plants. */
-let left: PlantFilter = {};
-export const leavePlants = (filter: PlantFilter): void => void (left = filter);
-export const leftPlants = (): PlantFilter => left;
+export const leftPlants = new Cell<PlantFilter>({});
 
 /** Reads the search from a URL, ignoring invalid values. */
 export function readPlantFilter(search: Readonly<Record<string, unknown>>): PlantFilter {

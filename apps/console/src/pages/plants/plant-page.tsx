@@ -25,7 +25,7 @@ export function PlantPage(): ReactNode {
   const mayWrite = useMay('write:plants');
   const maySetStock = useMay('write:stock');
   const plant = useQuery(plantQuery(useShop(), plantId));
-  const back = <AnchorLink to="/plants" search={leftPlants()} size="sm">Back to the plants</AnchorLink>;
+  const back = <AnchorLink to="/plants" search={leftPlants.get()} size="sm">Back to the plants</AnchorLink>;
   if (!plant.data) {
     const isGone = plant.error instanceof ShopProblem && plant.error.status === 404;
     return (

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { Loading } from '../../ui/loading.js';
 import { counted, formatDuration } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
-import { Time, useNow } from '../../ui/time.js';
+import { Time, useIsAhead } from '../../ui/time.js';
 import classes from './delivery-details.module.css';
 import { eventLabel } from './event-labels.js';
 import { type Delivery, type DeliveryState, type DetailedDelivery, useDelivery, type Webhook } from './webhook-reads.js';
@@ -39,13 +39,12 @@ export function DeliveryDetails({ webhook, delivery }: { readonly webhook: Webho
 }
 
 function WhatFollows({ delivery: { state, nextAttemptAt, attemptsLeft, attempts } }: { readonly delivery: Delivery }): ReactNode {
-  const now = useNow();
+  const isScheduled = useIsAhead(nextAttemptAt);
   if (state === 'delivered') return 'Delivered. Nothing follows.';
   if (state === 'failed') return 'Failed. The shop does not try again by itself; you can send it again.';
   const left = attemptsLeft === undefined ? '' : ` ${counted(attemptsLeft, 'attempt is', 'attempts are')} left.`;
   if (state === 'held') return `Held until the webhook is enabled.${left}`;
-  // In the past, the endpoint recovers from a failure, one event at a time.
-  if (nextAttemptAt === undefined || Date.parse(nextAttemptAt) <= now) return `${attempts.length === 0 ? 'It waits for its turn, or is being sent.' : 'It is being sent, or waits for its turn.'}${left}`;
+  if (!isScheduled) return `${attempts.length === 0 ? 'It waits for its turn, or is being sent.' : 'It is being sent, or waits for its turn.'}${left}`;
   return <>Next attempt <Time at={nextAttemptAt} isPlanned />.{left}</>;
 }
 

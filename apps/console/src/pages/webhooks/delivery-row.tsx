@@ -6,7 +6,7 @@ import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { problemText } from '../../ui/problem-text.js';
-import { Time, useNow } from '../../ui/time.js';
+import { Time, useIsAhead } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { attemptText, DeliveryBadge } from './delivery-details.js';
 import { eventLabel } from './event-labels.js';
@@ -32,9 +32,8 @@ export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, o
   });
   const { attempts, attemptsLeft, eventType, orderId, nextAttemptAt, state } = delivery;
   const last = attempts.at(-1);
-  const now = useNow();
   // Without it, an earlier event of the order comes first; in the past, the endpoint recovers from a failure.
-  const isScheduled = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > now;
+  const isScheduled = useIsAhead(nextAttemptAt);
   return (
     <Table.Tr {...(isSelected && { bg: 'var(--mantine-primary-color-light)' })}>
       <Table.Td><Checkbox size="xs" aria-label={`Select delivery ${delivery.id}`} checked={isSelected} onChange={onSelect} /></Table.Td>
