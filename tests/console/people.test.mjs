@@ -70,15 +70,15 @@ describe('people', () => {
   });
 
   test('when a session is ended elsewhere, the page says so, and a new login returns to it', async () => {
-    const staff = await newPerson('staff');
-    const visit = await chrome.visit(staff, { path: '/webhooks' });
+    const owner = await newPerson('customer');
+    const visit = await chrome.visit(owner, { path: '/webhooks' });
     const { page } = visit;
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
-    await admin.DELETE('/user/{username}/sessions', { params: { path: { username: staff.username } } });
+    await admin.DELETE('/user/{username}/sessions', { params: { path: { username: owner.username } } });
     await page.getByText('Your session has ended.').waitFor();
     await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByLabel('Username').fill(staff.username);
-    await page.getByLabel('Password').fill(staff.password);
+    await page.getByLabel('Username').fill(owner.username);
+    await page.getByLabel('Password').fill(owner.password);
     await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();

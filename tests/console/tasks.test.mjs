@@ -95,8 +95,9 @@ describe('a task, by keyboard alone and within two minutes', () => {
     receiver.answer = (_received, response) => response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"the secret has changed"}');
     const name = fresh('Partner').replaceAll('-', ' ');
     const { data: plant } = await admin.POST('/plant', { body: { name: fresh('Partnered'), quantity: 5 } });
-    await shopOf(staff).POST('/webhooks', { body: { url: receiver.url, name, plantId: plant.id, eventTypes: ['order.placed'] } });
-    await admin.POST('/store/order', { body: { plantId: plant.id } });
+    const partner = shopOf(await newPerson('customer'));
+    await partner.POST('/webhooks', { body: { url: receiver.url, name, eventTypes: ['order.placed'] } });
+    await partner.POST('/store/order', { body: { plantId: plant.id } });
     await start();
     await find(page, name);
     await page.getByRole('heading', { name, level: 1 }).waitFor();

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { Chrome } from './kit/console.mjs';
 import { pressEnterOn } from './kit/keyboard.mjs';
-import { admin, newPerson, shopOf } from './kit/people.mjs';
+import { address, admin, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 describe('the webhooks pages', () => {
   const chrome = new Chrome();
@@ -62,7 +62,7 @@ describe('the webhooks pages', () => {
 
   test('a failing webhook shows every attempt with its error, and its deliveries can be resent', async () => {
     const { owner, order, webhook } = await endpoint(503);
-    const visit = await chrome.visit(owner, { path: '/webhooks' });
+    const visit = await chrome.visit(owner, { path: `/webhooks?owner=${owner.username}` });
     const { page } = visit;
     await page.getByRole('row', { name: /Failing The receiver answered 503/ }).waitFor();
     await page.getByText('<script>alert(1)</script>').filter({ visible: true }).waitFor();
@@ -150,7 +150,7 @@ describe('the webhooks pages', () => {
 
   test('a disabled webhook shows that its events are held, and gets them when it is enabled again', async () => {
     const { owner, order } = await endpoint(410);
-    const visit = await chrome.visit(owner, { path: '/webhooks' });
+    const visit = await chrome.visit(owner, { path: `/webhooks?owner=${owner.username}` });
     const { page } = visit;
     await page.getByRole('row', { name: /Disabled It answered 410 Gone/ }).getByRole('link').click();
     await page.getByText('Its events are held for 30 days.').waitFor();
@@ -161,6 +161,43 @@ describe('the webhooks pages', () => {
     await page.getByRole('row', { name: new RegExp(`delivered Order ${order.id}`) }).waitFor();
     await page.getByText('Its events are held for 30 days.').waitFor({ state: 'detached' });
     await visit.leave();
+  });
+
+  test('staff find the failing webhook of a partner and why it fails, and may not use it', async () => {
+    receiver.answer = (_received, response) => response.writeHead(401).end('the secret has changed');
+    const partner = await newPerson('customer');
+    const shop = shopOf(partner);
+    const { data: webhook } = await shop.POST('/webhooks', { body: { url: receiver.url, name: 'Partner', eventTypes: ['order.placed'] } });
+    const { data: order } = await shop.POST('/store/order', { body: { plantId: await newPlant() } });
+    const visit = await chrome.visit(await newPerson('staff'));
+    const { page } = visit;
+    await page.getByRole('region', { name: 'Failing webhooks' }).getByText('no answer, an error, or disabled').waitFor();
+    await page.getByRole('region', { name: 'Failing webhooks' }).getByRole('link').click();
+    await page.getByRole('combobox', { name: 'Owner' }).fill(partner.username);
+    await page.getByRole('row', { name: new RegExp(`Partner.* ${partner.username} Failing The receiver answered 401`) }).waitFor();
+    await page.waitForURL((url) => url.searchParams.get('owner') === partner.username && url.searchParams.get('failing') === 'true');
+    await page.getByRole('row').nth(2).waitFor({ state: 'detached' });
+    await visit.assertAccessible();
+    await page.getByRole('radiogroup', { name: 'Which webhooks' }).getByText('All').click();
+    await page.waitForURL((url) => !url.searchParams.has('failing'));
+    await page.getByRole('link', { name: 'Partner' }).click();
+    await page.getByText(`It belongs to ${partner.username}`).waitFor();
+    await page.getByRole('button', { name: /^Attempts/ }).click();
+    await page.getByRole('region', { name: 'Answer to attempt 1' }).getByText('the secret has changed').waitFor();
+    assert.equal(await page.getByRole('checkbox').count(), 0);
+    for (const name of ['Send a test', 'Replay', 'Edit', 'More actions', 'Send again what failed', /^Send again/]) assert.equal(await page.getByRole('button', { name }).count(), 0, String(name));
+    await visit.assertAccessible();
+    await shop.PUT('/webhooks/{webhookId}', { params: { path: { webhookId: webhook.id } }, body: { url: receiver.url, name: 'Partner', eventTypes: ['order.placed'], state: 'disabled' } });
+    await page.getByText('It was disabled by its owner.').first().waitFor();
+    await page.goBack();
+    await page.getByRole('row', { name: /Partner.* Disabled/ }).waitFor();
+    await page.getByRole('combobox', { name: 'Owner' }).fill(`${partner.username}x`);
+    await page.getByText(`No user is called ${partner.username}x`).waitFor();
+    await page.goto(`${address}/console/orders/${order.id}`);
+    await page.getByRole('row', { name: `Partner ${partner.username} · An order is placed` }).waitFor();
+    await page.getByRole('link', { name: 'the owner’s webhooks' }).click();
+    await page.getByRole('row', { name: /^Partner/ }).waitFor();
+    await visit.leave(/404/);
   });
 
   test('a period can be replayed, with progress', async () => {

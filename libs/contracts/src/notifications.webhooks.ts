@@ -6,11 +6,11 @@ import type { Account } from './broker.js';
 import { forClientsUnder, jsonObject, message } from './client-operation.js';
 import type { ErrorCode } from './errors.js';
 import { type EventType, eventTypes } from './events.js';
-import { ExpectedVersion, Id, Integer, ListOf, Name, ObjectOf, OneOf, PageRequest, Pattern, SomeOf, Unique, Uuid } from './fields.js';
+import { ExpectedVersion, Flag, Id, Integer, ListOf, Name, ObjectOf, OneOf, PageRequest, Pattern, SomeOf, Text, Unique, Uuid } from './fields.js';
 import { Description } from './schema.js';
 import { type OrderStatus, orderStatuses } from './store.orders.js';
 
-// Webhooks of a user. Those of other users are `webhook-not-found`, like those that do not exist.
+// Webhooks of a user. Those of other users are `webhook-not-found`, like those that do not exist, except for who may read them (`manage:orders`).
 
 export const webhookStates = ['enabled', 'disabled'] as const;
 export type WebhookState = (typeof webhookStates)[number];
@@ -84,8 +84,18 @@ export class CreateWebhook {
   webhook: NewWebhook;
 }
 
-/** Lists the caller's webhooks, newest first. */
-export class ListWebhooks extends PageRequest {}
+/** Lists webhooks, newest first. */
+export class ListWebhooks extends PageRequest {
+  @IsOptional()
+  @Text()
+  @Description("A username, or `*` for all users; requires `manage:orders`. Default: the caller's own webhooks.")
+  owner?: string;
+
+  @IsOptional()
+  @Flag()
+  @Description('`true`: whose last attempt failed, or that the shop disabled. `false`: the others.')
+  failing?: boolean;
+}
 
 /** Sent by identity for a user who downloads their own data. */
 export class ListWebhooksOf extends PageRequest {
@@ -139,6 +149,7 @@ const webhookMembers = {
   behind: optional(described(boolean, 'True if so many events wait for it that it can get no replay.')),
   failingSince: optional(described(instant, 'Present if the last attempt failed: when the first one failed since the last success.')),
   lastError: optional(described(text(1_000), 'Present if the last attempt failed: why, in words. The same as the `error` of that attempt.')),
+  owner: optional(described(text(64), "The owner's username: only in lists with `owner`, and of another user's webhook.")),
   createdAt: instant,
 };
 const webhookAnswer = objectOf('Webhook')(webhookMembers);
@@ -180,13 +191,15 @@ export const webhookOperations = {
   ),
   /** Answers a page. */
   listWebhooks: forClients(
-    read<Webhook[]>()('listWebhooks', ListWebhooks, { errors: ['forbidden', 'invalid-cursor'] }),
+    read<Webhook[]>()('listWebhooks', ListWebhooks, { errors: ['forbidden', 'invalid-cursor', 'user-not-found'] }),
     {
       route: 'GET /v3/webhooks',
       access: permission('webhooks'),
-      summary: 'List your webhooks',
-      description: 'Newest first, without their secrets.',
-      query: ['limit', 'cursor'],
+      summary: 'List webhooks',
+      description:
+        'Newest first, without their secrets: your own, or with `manage:orders` those of the given `owner`, or of all users (`*`). Whoever may list ' +
+        'the webhooks of others may also read them and their deliveries. Only owners change or use them.',
+      query: ['owner', 'failing', 'limit', 'cursor'],
       answer: listOf(webhookAnswer, 1_000),
     },
   ),

@@ -5,7 +5,7 @@ import { leftPlants, readPlantFilter } from '../pages/plants/plant-filter.js';
 import { peopleSearch } from '../pages/people/people-search.js';
 import { mailsSearch } from '../pages/mails/mails-search.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
-import { deliveriesSearch } from '../pages/webhooks/deliveries-search.js';
+import { deliveriesSearch, webhooksSearch } from '../pages/webhooks/webhooks-search.js';
 import { Loading } from '../ui/loading.js';
 import { loadProblemTexts } from '../ui/problem-alert.js';
 import { wholeNumber } from '../ui/whole-number.js';
@@ -33,7 +33,7 @@ const routes = [
   createRoute({ getParentRoute, path: '/plants/import', component: lazyRouteComponent(() => import('../pages/plants/import/import-page.js'), 'ImportPage') }),
   createRoute({ getParentRoute, path: '/plants/$plantId', beforeLoad: ({ params }) => checkId(params.plantId), component: lazyRouteComponent(() => import('../pages/plants/plant-page.js'), 'PlantPage') }),
   createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
-  createRoute({ getParentRoute, path: '/webhooks', staticData, component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
+  createRoute({ getParentRoute, path: '/webhooks', staticData, validateSearch: webhooksSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
   createRoute({ getParentRoute, path: '/webhooks/$webhookId', validateSearch: deliveriesSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
   createRoute({ getParentRoute, path: '/destinations', staticData, component: lazyRouteComponent(() => import('../pages/destinations/destinations-page.js'), 'DestinationsPage') }),
   createRoute({ getParentRoute, path: '/destinations/$destinationId', component: lazyRouteComponent(() => import('../pages/destinations/destination-page.js'), 'DestinationPage') }),

@@ -18,7 +18,7 @@ export function sendProblem(
   const coded = toCoded(error);
   const at = { publicUrl: options.publicUrl, headers: gatewayHeaders(options), requestId: request.id, instance: pathOf(request.raw.url ?? '') };
   const { status, headers, body, isDefect } = problemResponse(coded, at, errorsOf(coded, request.routeSpec?.body));
-  if (isDefect) {
+  if (isDefect && !isOfLeaving(error, reply)) {
     const err = error instanceof Error ? error : coded;
     logger.error({ err, requestId: request.id, operation: request.routeSpec?.operation }, 'defect');
   }
@@ -33,6 +33,9 @@ export function sendProblem(
   const described = status === 401 && resource && { 'www-authenticate': `${headers['www-authenticate']}, resource_metadata="${options.publicUrl}/.well-known/oauth-protected-resource${resource}"` };
   void reply.code(status).headers({ ...headers, ...described }).send(body);
 }
+
+/** Whether a forwarded response was given up because its client has left. */
+const isOfLeaving = (error: unknown, { raw }: FastifyReply): boolean => raw.destroyed && error instanceof Error && error.name === 'AbortError';
 
 /** Returns the invalid parts of the client's request. The gateway's own errors already point into it. */
 export const errorsOf = (error: CodedError, body: BodySpec | undefined): ErrorDetails['errors'] =>

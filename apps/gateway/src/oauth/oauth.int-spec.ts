@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type AddressInfo, connect } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pagePolicy } from '@plant-shop/contracts/page';
+import { until } from '@plant-shop/testing/until';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 
 interface Received {
@@ -17,16 +18,21 @@ describe("identity's OAuth pages through the gateway", () => {
   let shop: Shop;
   let received: Received[];
   let hangs = false;
+  let answered = 0;
+  let released = Promise.resolve();
+  let release = (): void => undefined;
 
   beforeAll(async () => {
     identity = createServer((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => {
+      request.on('end', async () => {
         received.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() });
         if (hangs) return;
+        await released;
         response.writeHead(request.url === '/oauth/jwks?busy' ? 503 : 200, { 'content-type': 'application/json', 'cache-control': 'no-store', connection: 'x-hop', 'x-hop': '1' });
         response.end('{"access_token":"t"}');
+        answered += 1;
       });
     }).listen(0, '127.0.0.1');
     await once(identity, 'listening');
@@ -41,6 +47,8 @@ describe("identity's OAuth pages through the gateway", () => {
   beforeEach(() => {
     received = [];
     hangs = false;
+    released = Promise.resolve();
+    answered = 0;
   });
 
   const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -125,6 +133,27 @@ describe("identity's OAuth pages through the gateway", () => {
     for (let n = 0; n < 3; n++) statuses.push((await few.get('/oauth/authorize?client_id=a')).status);
     expect(statuses).toEqual([200, 200, 429]);
     await few.stop();
+  });
+
+  it('whose client leaves before the answer are no defect', async () => {
+    ({ promise: released, resolve: release } = Promise.withResolvers<void>());
+    const errors = jest.spyOn(shop.service.logger, 'error');
+    const { hostname, port } = new URL(shop.gateway.url);
+    const left = await Promise.all(
+      Array.from({ length: 50 }, async (_, n) => {
+        const socket = connect(Number(port), hostname);
+        socket.on('error', () => undefined);
+        socket.write('POST /oauth/token HTTP/1.1\r\nhost: shop\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 1\r\n\r\na');
+        await until(() => received.length > n, 5_000, 1);
+        return socket.destroy();
+      }),
+    );
+    release();
+    await until(() => answered === left.length);
+    // The gateway has got the last answer, too.
+    await token();
+    expect(errors.mock.calls).toEqual([]);
+    errors.mockRestore();
   });
 
   it('are covered by the limit of concurrent requests (slow)', async () => {

@@ -1138,8 +1138,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List your webhooks
-         * @description Newest first, without their secrets.
+         * List webhooks
+         * @description Newest first, without their secrets: your own, or with `manage:orders` those of the given `owner`, or of all users (`*`). Whoever may list the webhooks of others may also read them and their deliveries. Only owners change or use them.
          */
         get: operations["listWebhooks"];
         put?: never;
@@ -2746,6 +2746,8 @@ export interface components {
             failingSince?: string;
             /** @description Present if the last attempt failed: why, in words. The same as the `error` of that attempt. */
             lastError?: string;
+            /** @description The owner's username: only in lists with `owner`, and of another user's webhook. */
+            owner?: string;
             /** Format: date-time */
             createdAt: string;
             /** @description Signs deliveries (Standard Webhooks). It is returned only once and stored only encrypted. */
@@ -2779,6 +2781,8 @@ export interface components {
             failingSince?: string;
             /** @description Present if the last attempt failed: why, in words. The same as the `error` of that attempt. */
             lastError?: string;
+            /** @description The owner's username: only in lists with `owner`, and of another user's webhook. */
+            owner?: string;
             /** Format: date-time */
             createdAt: string;
         };
@@ -9436,6 +9440,10 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
+                /** @description A username, or `*` for all users; requires `manage:orders`. Default: the caller's own webhooks. */
+                owner?: string;
+                /** @description `true`: whose last attempt failed, or that the shop disabled. `false`: the others. */
+                failing?: boolean;
                 /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque cursor from the `Link` header of another page of the same list. */
@@ -9485,6 +9493,7 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found"];
             406: components["responses"]["not-acceptable"];
             408: components["responses"]["request-timeout"];
             417: components["responses"]["expectation-failed"];

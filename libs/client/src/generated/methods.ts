@@ -159,7 +159,7 @@ export const methods = {
   webhooks: {
     /** Create a webhook: `POST /webhooks`. */
     create: 'POST /webhooks body',
-    /** List your webhooks: `GET /webhooks`. */
+    /** List webhooks: `GET /webhooks`. */
     list: 'GET /webhooks list',
     /** Read a webhook: `GET /webhooks/{webhookId}`. */
     get: 'GET /webhooks/{webhookId} nothing',

@@ -8,7 +8,7 @@ export const permissionMeanings = {
   "write:stock": "Read and set the stock of plants",
   "read:orders": "See the orders of all users",
   "write:orders": "Place and cancel own orders",
-  "manage:orders": "Transfer and cancel the orders of all users",
+  "manage:orders": "Transfer and cancel the orders of all users, and see their webhooks",
   "write:payments": "Report payments",
   "write:shipments": "Report shipments and deliveries",
   "write:users": "Change and delete all users, their roles, sessions and API keys, manage OAuth clients and destinations, and read the audit log",

@@ -37,14 +37,16 @@ export function useFound(words: string, { go, onPlant }: {
 }): Found {
   const shop = useShop();
   const seesAll = useMay('read:orders');
+  const seesAllWebhooks = useMay('manage:orders');
   const isWanted = words !== '' && !onPlant;
   const orders = useSearch(useMay('read:orders', 'write:orders') && isWanted, ['orders', 'found', words, seesAll], (signal) => ordersOf(shop, words, seesAll, signal));
   const plants = useSearch(useMay('write:plants', 'write:stock') && words !== '', ['plants', 'found', words], (signal) => plantsOf(shop, words, signal));
   const users = useSearch(useMay('write:users') && isWanted && words.length <= longestName, ['users', 'found', words], (signal) => usersOf(shop, words, signal));
-  const webhooks = useSearch(useMay('webhooks') && isWanted, ['webhooks', 'found'], (signal) => webhooksOf(shop, signal));
+  const webhooks = useSearch(useMay('webhooks') && isWanted, ['webhooks', 'found', seesAllWebhooks], (signal) => webhooksOf(shop, seesAllWebhooks, signal));
 
   const all = (what: string, key: string, isMore: boolean | undefined, run: () => void): readonly Offer[] => (isMore === true && !onPlant ? [{ key, label: `All ${what} that match`, icon: IconArrowRight, run }] : []);
-  const hooks = (webhooks.found?.rows ?? []).filter(({ url, name = '', description = '' }) => isMeant(`${name} ${url} ${description}`, words) || url.includes(words));
+  const hooks = (webhooks.found?.rows ?? []).filter(({ url, name = '', description = '', owner = '' }) => isMeant(`${name} ${url} ${description} ${owner}`, words) || url.includes(words));
+  const areMoreHooks = hooks.length > most || webhooks.found?.isMore === true;
   return {
     groups: [
       { name: 'Orders', offers: [...(orders.found?.rows ?? []).map((order) => offerOfOrder(order, words, go)), ...all('orders', 'all orders', orders.found?.isMore, () => go({ to: '/orders', search: { tab: 'all', q: words } }))] },
@@ -65,13 +67,13 @@ export function useFound(words: string, { go, onPlant }: {
       {
         name: 'Webhooks',
         offers: [
-          ...hooks.slice(0, most).map(({ id, url, name, description = '' }) => ({ key: `webhook ${id}`, label: name ?? url, detail: name === undefined ? description : url, isExact: isSame(words, name, url), icon: IconWebhook, run: () => go({ to: '/webhooks/$webhookId', params: { webhookId: id } }) })),
-          ...all('webhooks', 'all webhooks', hooks.length > most, () => go({ to: '/webhooks' })),
+          ...hooks.slice(0, most).map(({ id, url, name, description, owner }) => ({ key: `webhook ${id}`, label: name ?? url, detail: [owner, name === undefined ? description : url].filter(Boolean).join(' · '), isExact: isSame(words, name, url), icon: IconWebhook, run: () => go({ to: '/webhooks/$webhookId', params: { webhookId: id } }) })),
+          ...all('webhooks', 'all webhooks', areMoreHooks, () => go({ to: '/webhooks' })),
         ],
       },
     ],
     isSearching: [orders, plants, users, webhooks].some((one) => one.isSearching),
-    isMore: [orders, plants, users].some((one) => one.found?.isMore === true) || hooks.length > most,
+    isMore: [orders, plants, users].some((one) => one.found?.isMore === true) || areMoreHooks,
     failed: Object.entries({ Orders: orders, Plants: plants, People: users, Webhooks: webhooks }).flatMap(([name, { error, again }]) => (error === null ? [] : [{ name, error, again }])),
   };
 }
@@ -117,8 +119,11 @@ async function usersOf(shop: Shop, q: string, signal: AbortSignal): Promise<Foun
   return { rows: data, isMore: nextCursor(response) !== undefined };
 }
 
-/** All: the shop does not search them, and a user has few. */
-const webhooksOf = async (shop: Shop, signal: AbortSignal): Promise<FoundRows<Webhook>> => ({ rows: (await shop.GET('/webhooks', { signal })).data, isMore: false });
+/** The newest 1,000: the shop does not search them. */
+async function webhooksOf(shop: Shop, seesAll: boolean, signal: AbortSignal): Promise<FoundRows<Webhook>> {
+  const { data, response } = await shop.GET('/webhooks', { params: { query: { ...(seesAll && { owner: '*' }), limit: 1_000 } }, signal });
+  return { rows: data, isMore: nextCursor(response) !== undefined };
+}
 
 function offerOfOrder(order: Order, words: string, go: Go): Offer {
   const { id, quantity, plant, plantId, owner, carrier, trackingNumber, externalId } = order;

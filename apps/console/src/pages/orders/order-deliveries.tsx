@@ -1,6 +1,7 @@
 import { Skeleton, Table, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useMay } from '../../auth/session.js';
+import type { Order } from '../../shop/day.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { Card } from '../../ui/card.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
@@ -10,15 +11,16 @@ import { eventLabel } from '../webhooks/event-labels.js';
 import { nameOf } from '../webhooks/webhook-reads.js';
 import { useOrderDeliveries } from './queries.js';
 
-/** Deliveries of this order's events to the user's own webhooks. */
-export function OrderDeliveries({ orderId }: { readonly orderId: number }): ReactNode {
-  const { data, error } = useOrderDeliveries(orderId);
+/** Deliveries of this order's events to the user's own webhooks, and for staff to its owner's. */
+export function OrderDeliveries({ order }: { readonly order: Order }): ReactNode {
+  const { data, error } = useOrderDeliveries(order);
+  const seesOwners = useMay('manage:orders');
   if (!useMay('webhooks')) return null;
   return (
-    <Card title="Webhook deliveries" aside={<AnchorLink to="/webhooks" size="xs">your webhooks</AnchorLink>}>
+    <Card title="Webhook deliveries" aside={seesOwners && order.owner !== undefined ? <AnchorLink to="/webhooks" search={{ owner: order.owner }} size="xs">the owner’s webhooks</AnchorLink> : <AnchorLink to="/webhooks" size="xs">your webhooks</AnchorLink>}>
       <ProblemAlert error={error} title="The deliveries could not be loaded" />
       {!data && !error && <Skeleton h={60} />}
-      {data?.length === 0 && <Text size="sm" c="dimmed">None of the newest 1,000 deliveries of each of your webhooks is about this order.</Text>}
+      {data?.length === 0 && <Text size="sm" c="dimmed">None of the newest 1,000 deliveries of each of {seesOwners ? 'the owner’s and your' : 'your'} webhooks is about this order.</Text>}
       {data && data.length > 0 && (
         <Table.ScrollContainer minWidth={360}>
           <Table>
@@ -30,7 +32,7 @@ export function OrderDeliveries({ orderId }: { readonly orderId: number }): Reac
                   <Table.Tr key={`${webhook.id} ${id}`}>
                     <Table.Td miw={110} style={{ overflowWrap: 'anywhere' }}>
                       <AnchorLink to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} inherit>{nameOf(webhook)}</AnchorLink>
-                      {eventType !== undefined && <Text size="xs" c="dimmed">{eventLabel(eventType)}</Text>}
+                      {(webhook.owner !== undefined || eventType !== undefined) && <Text size="xs" c="dimmed">{[webhook.owner, eventType === undefined ? '' : eventLabel(eventType)].filter(Boolean).join(' · ')}</Text>}
                     </Table.Td>
                     <Table.Td><StatusBadge status={state} /></Table.Td>
                     <Table.Td><Time at={last?.at} /></Table.Td>

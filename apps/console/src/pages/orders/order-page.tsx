@@ -36,7 +36,7 @@ export function OrderPage(): ReactNode {
               <Stack>
                 <OrderFacts order={order.data} />
                 <OrderRefunds orderId={id} refunds={refunds.data ?? []} error={refunds.error} />
-                <OrderDeliveries orderId={id} />
+                <OrderDeliveries order={order.data} />
               </Stack>
             </Grid.Col>
             <Grid.Col span={{ base: 12, lg: 6 }}><OrderTimeline orderId={id} entries={timeline.data} error={timeline.error} /></Grid.Col>

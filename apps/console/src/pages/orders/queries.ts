@@ -1,7 +1,7 @@
 import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { components } from '@plant-shop/client';
 import { useEffect } from 'react';
-import { useMay, useSession, useShop } from '../../auth/session.js';
+import { useMay, usePerson, useSession, useShop } from '../../auth/session.js';
 import type { Order } from '../../shop/day.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 import { deskOf } from './order-desk.js';
@@ -61,17 +61,24 @@ export function useRefunds(id: number, timeline: readonly TimelineEntry[] | unde
 const newestDeliveries = 1_000;
 
 export interface OrderDelivery extends Delivery {
-  readonly webhook: Pick<Schemas['Webhook'], 'id' | 'name' | 'url'>;
+  readonly webhook: Pick<Schemas['Webhook'], 'id' | 'name' | 'url' | 'owner'>;
 }
 
-/** Deliveries of the order's events to the person's own webhooks, among the newest of each: the API has no list of one order's. */
-export function useOrderDeliveries(id: number): UseQueryResult<readonly OrderDelivery[]> {
+/**
+ * Deliveries of the order's events to the person's own webhooks, and for staff to its owner's, among the newest of each: the API has no list of one
+ * order's.
+ */
+export function useOrderDeliveries({ id, owner }: Order): UseQueryResult<readonly OrderDelivery[]> {
   const shop = useShop();
   const mayRead = useMay('webhooks');
+  const seesOwners = useMay('manage:orders');
+  const { username } = usePerson();
+  const others = seesOwners && owner !== username ? owner : undefined;
   return useQuery({
-    queryKey: ['order', id, 'deliveries'],
+    queryKey: ['order', id, 'deliveries', others],
     queryFn: async ({ signal }) => {
-      const { data: webhooks } = await shop.GET('/webhooks', { params: { query: { limit: 100 } }, signal });
+      const listed = await Promise.all([{}, ...(others === undefined ? [] : [{ owner: others }])].map((whose) => shop.GET('/webhooks', { params: { query: { ...whose, limit: 100 } }, signal })));
+      const webhooks = listed.flatMap(({ data }) => data);
       const lists = await Promise.all(
         webhooks.map(async (webhook) => {
           const { data } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId: webhook.id }, query: { limit: newestDeliveries } }, signal });

@@ -10,6 +10,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { counted } from '../../ui/numbers.js';
 import { useChange } from '../../ui/use-change.js';
+import { forgetAdded } from './import/current-import.js';
 import type { Plant } from './plant-filter.js';
 import type { Versioned } from './plants-queries.js';
 
@@ -24,6 +25,7 @@ export function DeletePlant({ plant: { value: { id, name }, etag } }: { readonly
   const deleting = useChange({
     mutationFn: () => shop.DELETE('/plant/{plantId}', { params: { path: { plantId: id }, header: { 'If-Match': etag } } }),
     onSuccess: async () => {
+      forgetAdded(id);
       sayDone(`${name} was deleted.`);
       await navigate({ to: '/plants' });
       client.removeQueries({ queryKey: ['plant', id] });

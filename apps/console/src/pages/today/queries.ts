@@ -4,8 +4,8 @@ import { useEffect } from 'react';
 import { useMay, useSession, useShop } from '../../auth/session.js';
 import { dayMs, type Order, type OrderStatus } from '../../shop/day.js';
 import { useRefetchedLive } from '../../shop/use-refetched-live.js';
-import { counted, formatNumber } from '../../ui/numbers.js';
-import { isFailing } from '../webhooks/health.js';
+import { nextCursor } from '../../ui/next-cursor.js';
+import { formatNumber } from '../../ui/numbers.js';
 
 /** Values of a `Stat`. */
 interface Counted {
@@ -101,32 +101,28 @@ export function useRefundsDue(): Counted {
   return { isOffered, value: valueOf(data, error), count: data ?? 0, text: data === 0 ? 'none' : 'orders whose payment must be returned', error };
 }
 
-/** The user's own webhooks that the shop disabled, or whose last attempt failed. */
+/** The user's own webhooks, or for staff those of all users, that the shop disabled or whose last attempt failed. */
 export function useFailingWebhooks(): Counted {
   const shop = useShop();
   const isOffered = useMay('webhooks');
+  const seesAll = useMay('manage:orders');
   const { data, error } = useQuery({
-    queryKey: ['webhooks', 'failing'],
+    queryKey: ['webhooks', 'failing', seesAll],
     queryFn: async ({ signal }) => {
-      const { data: webhooks } = await shop.GET('/webhooks', { params: { query: { limit: 100 } }, signal });
-      return { failing: webhooks.filter(isFailing).length, all: webhooks.length };
+      const { data: failing, response } = await shop.GET('/webhooks', { params: { query: { ...(seesAll && { owner: '*' }), failing: true, limit: 1_000 } }, signal });
+      return { count: failing.length, isMore: nextCursor(response) !== undefined };
     },
     enabled: isOffered,
     refetchInterval: 15_000,
   });
   return {
     isOffered,
-    value: valueOf(data?.failing, error),
-    count: data?.failing ?? 0,
-    text: data ? textOf(data) : '',
+    value: `${valueOf(data?.count, error)}${data?.isMore ? '+' : ''}`,
+    count: data?.count ?? 0,
+    text: data?.count === 0 ? 'none' : 'no answer, an error, or disabled',
     error,
   };
 }
 
 /** How a number is shown: a missing one is on its way, or failed. */
 export const valueOf = (value: number | undefined, error: unknown): string => (value !== undefined ? formatNumber(value) : error === null ? '…' : '–');
-
-function textOf({ failing, all }: { readonly failing: number; readonly all: number }): string {
-  if (all === 0) return 'you have no webhooks';
-  return failing === 0 ? `of ${counted(all, 'webhook')}` : 'no answer, an error, or disabled';
-}

@@ -45,10 +45,10 @@ export function TodayPage(): ReactNode {
       </PageHeader>
       {fault !== undefined && <Box mb="md"><ProblemAlert error={fault} title="The orders could not be loaded" /></Box>}
       <SimpleGrid cols={{ base: 2, lg: 4 }} spacing={{ base: 'xs', xs: 'md' }} mb="md">
-        <Stat label="To ship" value={valueOf(open?.toShip, openError)} text="paid, not shipped yet" icon={IconTruckDelivery} tone={open && open.toShip > 0 ? 'blue' : 'gray'} search={{ tab: 'to-ship' }} />
-        <Stat label="Awaiting payment" value={valueOf(open?.placed, openError)} text="expire if they stay unpaid" icon={IconClockHour4} tone="gray" search={{ tab: 'awaiting' }} />
-        {refunds.isOffered && <Stat label="Refunds due" value={refunds.value} text={refunds.text} icon={IconCash} tone={refunds.count > 0 ? 'orange' : 'gray'} search={{ tab: 'refund' }} error={refunds.error} />}
-        {webhooks.isOffered && <Stat label="Your failing webhooks" value={webhooks.value} text={webhooks.text} icon={IconWebhook} tone={webhooks.count > 0 ? 'red' : 'gray'} href="/webhooks" error={webhooks.error} />}
+        <Stat label="To ship" value={valueOf(open?.toShip, openError)} text="paid, not shipped yet" icon={IconTruckDelivery} tone={open && open.toShip > 0 ? 'blue' : 'gray'} link={{ orders: { tab: 'to-ship' } }} />
+        <Stat label="Awaiting payment" value={valueOf(open?.placed, openError)} text="expire if they stay unpaid" icon={IconClockHour4} tone="gray" link={{ orders: { tab: 'awaiting' } }} />
+        {refunds.isOffered && <Stat label="Refunds due" value={refunds.value} text={refunds.text} icon={IconCash} tone={refunds.count > 0 ? 'orange' : 'gray'} link={{ orders: { tab: 'refund' } }} error={refunds.error} />}
+        {webhooks.isOffered && <Stat label="Failing webhooks" value={webhooks.value} text={webhooks.text} icon={IconWebhook} tone={webhooks.count > 0 ? 'red' : 'gray'} link={{ webhooks: { failing: true } }} error={webhooks.error} />}
       </SimpleGrid>
       <Grid>
         <Grid.Col span={12}><Suspense fallback={<Skeleton h={240} />}><Queue open={open} isFailed={openError !== null} /></Suspense></Grid.Col>

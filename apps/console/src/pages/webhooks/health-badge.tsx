@@ -1,7 +1,7 @@
 import { Badge, Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Time } from '../../ui/time.js';
-import { healthOf } from './health.js';
+import { type Health, healthOf, shortHealthOf } from './health.js';
 import { recent, usePendingDeliveries, useRecentDeliveries, type Webhook } from './webhook-reads.js';
 
 /** The endpoint's health and its reason, from the newest deliveries. */
@@ -10,11 +10,15 @@ export function HealthBadge({ webhook }: { readonly webhook: Webhook }): ReactNo
   const isAll = data !== undefined && data.length < recent;
   const { data: pending } = usePendingDeliveries(webhook.id, { enabled: data !== undefined && !isAll });
   if (!data || !(isAll || pending)) return <Text size="sm" c="dimmed">…</Text>;
-  const { label, color, why } = healthOf(webhook, data, pending);
-  return (
-    <Group gap="xs">
-      <Badge variant="light" color={color} tt="none" style={{ flexShrink: 0 }}>{label}</Badge>
-      <Text size="sm">{why}{label === 'Failing' && webhook.failingSince !== undefined && <> It began to fail <Time at={webhook.failingSince} />.</>}</Text>
-    </Group>
-  );
+  return <Shown webhook={webhook} health={healthOf(webhook, data, pending)} />;
 }
+
+/** What the shop itself says of it, without its deliveries: in a list, where each would be read. */
+export const ShortHealth = ({ webhook }: { readonly webhook: Webhook }): ReactNode => <Shown webhook={webhook} health={shortHealthOf(webhook)} />;
+
+const Shown = ({ webhook, health: { label, color, why } }: { readonly webhook: Webhook; readonly health: Health }): ReactNode => (
+  <Group gap="xs">
+    <Badge variant="light" color={color} tt="none" style={{ flexShrink: 0 }}>{label}</Badge>
+    {why !== '' && <Text size="sm">{why}{label === 'Failing' && webhook.failingSince !== undefined && <> It began to fail <Time at={webhook.failingSince} />.</>}</Text>}
+  </Group>
+);

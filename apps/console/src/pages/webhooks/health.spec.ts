@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { healthOf, isFailing } from './health.js';
+import { healthOf, shortHealthOf } from './health.js';
 import type { Delivery } from './webhook-reads.js';
 
 const enabled = { state: 'enabled' } as const;
@@ -40,11 +40,11 @@ describe('the health of an endpoint', () => {
     expect(healthOf({ state: 'disabled' }, [])).toMatchObject({ why: expect.stringContaining('owner') });
   });
 
-  it('is failing if its last attempt failed, but not once its owner has disabled it', () => {
-    const failing = { failingSince: at(0) };
-    expect(isFailing({ ...enabled, ...failing })).toBe(true);
-    expect(isFailing(enabled)).toBe(false);
-    expect(isFailing({ state: 'disabled', ...failing })).toBe(false);
-    expect(isFailing({ state: 'disabled', disabledReason: 'failing', ...failing })).toBe(true);
+  it('in a list is what the shop says: failing if its last attempt failed, but not once its owner has disabled it', () => {
+    const failing = { failingSince: at(0), lastError: 'The connection was refused.' };
+    expect(shortHealthOf({ ...enabled, ...failing })).toMatchObject({ label: 'Failing', why: 'The connection was refused.' });
+    expect(shortHealthOf(enabled)).toMatchObject({ label: 'Not failing' });
+    expect(shortHealthOf({ state: 'disabled', ...failing })).toMatchObject({ label: 'Disabled', why: 'It was disabled by its owner.' });
+    expect(shortHealthOf({ state: 'disabled', disabledReason: 'failing', ...failing })).toMatchObject({ label: 'Disabled', why: expect.stringContaining('for days') });
   });
 });

@@ -2,18 +2,21 @@ import { counted } from '../../ui/numbers.js';
 import type { Delivery, Webhook } from './webhook-reads.js';
 
 export interface Health {
-  readonly label: 'Healthy' | 'Failing' | 'Recovering' | 'Disabled' | 'Nothing sent yet' | 'Sending';
+  readonly label: 'Healthy' | 'Not failing' | 'Failing' | 'Recovering' | 'Disabled' | 'Nothing sent yet' | 'Sending';
   readonly color: string;
   /** Why, in one sentence. */
   readonly why: string;
 }
 
+type HealthFacts = Pick<Webhook, 'state' | 'disabledReason' | 'failingSince' | 'lastError'>;
+
 /**
  * Returns an endpoint's health: whether it fails is the shop's to say, since attempts may be older than all these deliveries. Otherwise from its newest
  * deliveries, and the newest that are pending: many newer ones may have been delivered.
  */
-export function healthOf({ state, disabledReason, failingSince, lastError }: Pick<Webhook, 'state' | 'disabledReason' | 'failingSince' | 'lastError'>, deliveries: readonly Delivery[], pending = deliveries): Health {
-  if (state === 'disabled') return { label: 'Disabled', color: disabledReason === undefined ? 'gray' : 'red', why: whyDisabled(disabledReason) };
+export function healthOf(webhook: HealthFacts, deliveries: readonly Delivery[], pending = deliveries): Health {
+  const { state, failingSince, lastError } = webhook;
+  if (state === 'disabled') return shortHealthOf(webhook);
   const attempts = [...deliveries, ...pending].flatMap((one) => one.attempts).sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   const [last] = attempts;
   // The webhook is read less often than its deliveries.
@@ -29,8 +32,11 @@ export function healthOf({ state, disabledReason, failingSince, lastError }: Pic
   return { label: 'Healthy', color: 'green', why: 'The last attempt succeeded.' };
 }
 
-/** Whether the shop disabled the endpoint, or its last attempt failed. */
-export const isFailing = ({ state, disabledReason, failingSince }: Pick<Webhook, 'state' | 'disabledReason' | 'failingSince'>): boolean => (state === 'disabled' ? disabledReason : failingSince) !== undefined;
+/** Returns what the shop itself says of an endpoint's health, where its deliveries are not read. */
+export function shortHealthOf({ state, disabledReason, failingSince, lastError = 'The last attempt failed.' }: HealthFacts): Health {
+  if (state === 'disabled') return { label: 'Disabled', color: disabledReason === undefined ? 'gray' : 'red', why: whyDisabled(disabledReason) };
+  return failingSince === undefined ? { label: 'Not failing', color: 'green', why: '' } : { label: 'Failing', color: 'red', why: lastError };
+}
 
 export function whyDisabled(reason: Webhook['disabledReason']): string {
   if (reason === 'gone') return 'It answered 410 Gone, so the shop stopped sending.';

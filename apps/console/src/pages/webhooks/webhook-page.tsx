@@ -1,9 +1,10 @@
-import { Anchor, Button, Group, Menu, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
-import { IconArrowLeft, IconDots, IconKey, IconPencil, IconPlayerPause, IconPlayerPlay, IconRepeat, IconSend, IconTrash } from '@tabler/icons-react';
+import { Alert, Anchor, Button, Group, Menu, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
+import { IconArrowLeft, IconDots, IconKey, IconPencil, IconPlayerPause, IconPlayerPlay, IconRepeat, IconSend, IconTrash, IconUser } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { useShop } from '../../auth/session.js';
+import { useMay, useShop } from '../../auth/session.js';
+import { AnchorLink } from '../../ui/anchor-link.js';
 import { Fact } from '../../ui/card.js';
 import { sayDone } from '../../ui/done.js';
 import { Loading } from '../../ui/loading.js';
@@ -30,7 +31,7 @@ export function WebhookPage(): ReactNode {
   return (
     <>
       <Anchor component={Link} to="/webhooks" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All webhooks</Group></Anchor>
-      {data === undefined ? <PageHeader title="Webhook" /> : <Header webhook={data.webhook} etag={data.etag} />}
+      {data === undefined ? <PageHeader title="Webhook" /> : data.webhook.owner === undefined ? <Header webhook={data.webhook} etag={data.etag} /> : <OthersHeader webhook={data.webhook} owner={data.webhook.owner} />}
       {isPending && <Loading />}
       <ProblemAlert error={error} title="The webhook could not be loaded" />
       {data !== undefined && <Facts webhook={data.webhook} />}
@@ -41,6 +42,23 @@ export function WebhookPage(): ReactNode {
 
 /** What tells the webhook from others, in the tab's title. */
 const hostOf = (url: string): string => URL.parse(url)?.host ?? '';
+
+const titleOf = ({ name, url }: Webhook): string => name ?? `Webhook ${hostOf(url)}`;
+
+function OthersHeader({ webhook, owner }: { readonly webhook: Webhook; readonly owner: string }): ReactNode {
+  const seesPeople = useMay('write:users');
+  return (
+    <>
+      <PageHeader title={titleOf(webhook)} text={webhook.url} />
+      <Stack mb="md" gap="sm">
+        <Alert color="gray" variant="light" icon={<IconUser />} title={<>It belongs to {seesPeople ? <AnchorLink to="/people/$username" params={{ username: owner }} inherit>{owner}</AnchorLink> : owner}</>}>
+          Only they can change it, test it or send events again. Tell them what the attempts below say.
+        </Alert>
+        {webhook.state === 'disabled' && <DisabledAlert webhook={webhook} />}
+      </Stack>
+    </>
+  );
+}
 
 type DialogName = 'edit' | 'rotate' | 'replay' | 'delete';
 
@@ -61,7 +79,7 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
   const isEnabled = webhook.state === 'enabled';
   return (
     <>
-      <PageHeader title={webhook.name ?? `Webhook ${hostOf(webhook.url)}`} text={webhook.url}>
+      <PageHeader title={titleOf(webhook)} text={webhook.url}>
         <Button variant="default" leftSection={<IconSend size={16} />} loading={test.isPending} onClick={() => test.mutate()}>Send a test</Button>
         <Button variant="default" leftSection={<IconRepeat size={16} />} onClick={() => setDialog('replay')}>Replay</Button>
         <Button variant="default" leftSection={<IconPencil size={16} />} onClick={() => setDialog('edit')}>Edit</Button>
@@ -76,7 +94,7 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
         </Menu>
       </PageHeader>
       <Stack mb="md" gap="sm">
-        {!isEnabled && <DisabledAlert webhook={webhook} isBusy={setState.isPending} onEnable={() => setState.mutate('enabled')} />}
+        {!isEnabled && <DisabledAlert webhook={webhook}><Button size="xs" loading={setState.isPending} onClick={() => setState.mutate('enabled')}>Enable the webhook</Button></DisabledAlert>}
         <ProblemAlert error={test.error} title="No test event was sent" />
         <ProblemAlert error={setState.error} title="The webhook was not changed" />
       </Stack>

@@ -1,7 +1,8 @@
 import type { components, Shop } from '@plant-shop/client';
 import { type InfiniteData, keepPreviousData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
-import { useShop } from '../../auth/session.js';
+import { useMay, useShop } from '../../auth/session.js';
 import { nextCursor } from '../../ui/next-cursor.js';
+import type { WebhooksSearch } from './webhooks-search.js';
 
 export type Webhook = components['schemas']['Webhook'];
 export type Delivery = components['schemas']['Delivery'];
@@ -35,9 +36,27 @@ const deliveriesMs = 3_000;
 export const recent = 100;
 const mostListed = 1_000;
 
-export function useWebhooks(): UseQueryResult<readonly Webhook[]> {
+export interface WebhooksPage {
+  readonly webhooks: readonly Webhook[];
+  readonly next: string | undefined;
+}
+
+/** Those of the user, or for staff those of `owner`, or of all users. */
+export function useWebhooks({ owner, failing }: WebhooksSearch): UseInfiniteQueryResult<InfiniteData<WebhooksPage>> {
   const shop = useShop();
-  return useQuery({ queryKey: ['webhooks'], refetchInterval: endpointsMs, queryFn: async ({ signal }) => (await shop.GET('/webhooks', { signal })).data });
+  const seesAll = useMay('manage:orders');
+  const whose = seesAll ? { owner: owner ?? '*' } : {};
+  return useInfiniteQuery({
+    queryKey: ['webhooks', { ...whose, failing }],
+    refetchInterval: endpointsMs,
+    initialPageParam: undefined as string | undefined,
+    queryFn: async ({ pageParam: cursor, signal }) => {
+      const query = { ...whose, limit: recent, ...(failing && { failing }), ...(cursor !== undefined && { cursor }) };
+      const { data, response } = await shop.GET('/webhooks', { params: { query }, signal });
+      return { webhooks: data, next: nextCursor(response) };
+    },
+    getNextPageParam: ({ next }) => next,
+  });
 }
 
 export function useWebhook(webhookId: string): UseQueryResult<SeenWebhook> {

@@ -27,7 +27,8 @@ export const toInput = ({ url, name, eventTypes = [defaultEventType], orderId, p
   description: description ?? null,
 });
 
-export const toWebhook = (record: WebhookEntity, { isBehind, failingSince, lastError }: Backlog = noBacklog): Webhook => ({
+/** @param owner the owner's username, if it is shown and known */
+export const toWebhook = (record: WebhookEntity, { isBehind, failingSince, lastError }: Backlog = noBacklog, owner?: string): Webhook => ({
   id: record.id,
   url: record.url,
   ...(record.name !== null && { name: record.name }),
@@ -40,6 +41,7 @@ export const toWebhook = (record: WebhookEntity, { isBehind, failingSince, lastE
   ...(record.disabledReason !== null && { disabledReason: record.disabledReason }),
   ...(isBehind && { behind: true }),
   ...(failingSince !== null && { failingSince: failingSince.toISOString(), ...(lastError !== null && { lastError }) }),
+  ...(owner !== undefined && { owner }),
   createdAt: record.createdAt.toISOString(),
 });
 
@@ -47,6 +49,15 @@ export const toWebhook = (record: WebhookEntity, { isBehind, failingSince, lastE
 export function assertMayUseWebhooks({ permissions }: Principal): void {
   if (permissions.includes('webhooks')) return;
   throw new DomainError('forbidden', 'Webhooks need the permission webhooks.');
+}
+
+/** Whether the principal may list and read the webhooks of others, and their deliveries. */
+export const mayReadOthers = ({ permissions }: Principal): boolean => permissions.includes('manage:orders');
+
+/** Throws `forbidden` for a webhook of another user. */
+export function assertIsOwner({ subject }: Principal, { ownerId }: WebhookEntity): void {
+  if (ownerId === subject) return;
+  throw new DomainError('forbidden', 'The webhook belongs to another user: you may read it and its deliveries. Only its owner may change or use it.');
 }
 
 /** Throws `forbidden` if the webhook was made for all orders, which the principal may not read: it could redirect their events. */

@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { notifications } from '@plant-shop/contracts/notifications';
+import { type ListWebhooks, notifications, type Webhook } from '@plant-shop/contracts/notifications';
+import type { Principal } from '@plant-shop/platform/rpc/context';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import { contextFor } from '@plant-shop/service-testing/service';
 import { sampleOf, shapeOf } from '@plant-shop/service-testing/samples';
+import { until } from '@plant-shop/testing/until';
 import { WebhookOwner } from '../webhook-owner.spec.fixture.js';
 import { customer, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
@@ -46,20 +48,64 @@ describe('endpoints', () => {
   it('are accessible to their owner only', async () => {
     const { shop } = owner;
     const { id: webhookId } = await owner.create();
-    const stranger = staff(997);
-    const calls = [
-      owner.get(webhookId, stranger),
-      owner.get(unknown),
-      shop.call(notifications.replaceWebhook, { webhookId, webhook: { url: owner.receiver.url, eventTypes: ['order.status_changed'] } }, stranger),
-      shop.call(notifications.deleteWebhook, { webhookId }, stranger),
-      shop.call(notifications.rotateWebhookSecret, { webhookId, rotation: {} }, stranger),
-      shop.call(notifications.testWebhook, { webhookId }, stranger),
-      shop.call(notifications.listDeliveries, { webhookId }, stranger),
-      shop.call(notifications.getDelivery, { webhookId, deliveryId: 1 }, stranger),
-      shop.call(notifications.resendDelivery, { webhookId, deliveryId: 1 }, stranger),
-      shop.call(notifications.replayEvents, { webhookId, replay: {} }, stranger),
+    const reads = (as: Principal) => [
+      owner.get(webhookId, as),
+      shop.call(notifications.listDeliveries, { webhookId }, as),
+      shop.call(notifications.getDelivery, { webhookId, deliveryId: 1 }, as),
+      shop.call(notifications.previewReplay, { webhookId }, as),
     ];
-    await Promise.all(calls.map((one) => expect(one).rejects.toMatchObject({ code: 'webhook-not-found' })));
+    const uses = (as: Principal) => [
+      shop.call(notifications.replaceWebhook, { webhookId, webhook: { url: owner.receiver.url, eventTypes: ['order.status_changed'] } }, as),
+      shop.call(notifications.deleteWebhook, { webhookId }, as),
+      shop.call(notifications.rotateWebhookSecret, { webhookId, rotation: {} }, as),
+      shop.call(notifications.testWebhook, { webhookId }, as),
+      shop.call(notifications.resendDelivery, { webhookId, deliveryId: 1 }, as),
+      shop.call(notifications.replayEvents, { webhookId, replay: {} }, as),
+    ];
+    const stranger = { ...customer(997), permissions: ['webhooks', 'read:orders'] };
+    await Promise.all([owner.get(unknown), ...reads(stranger), ...uses(stranger)].map((one) => expect(one).rejects.toMatchObject({ code: 'webhook-not-found' })));
+    await Promise.all(uses(staff(998)).map((one) => expect(one).rejects.toMatchObject({ code: 'forbidden' })));
+  });
+
+  it('of others are listed and read with manage:orders, with the names of their owners', async () => {
+    const { shop, no, principal } = owner;
+    const manager = { ...customer(999), permissions: ['webhooks', 'manage:orders'] };
+    const stranger = { ...customer(997), permissions: ['webhooks', 'read:orders'] };
+    const { id } = await owner.create();
+    const webhook = await owner.get(id);
+    const named = { ...webhook, owner: `user-${no}` };
+    expect(await owner.get(webhook.id, manager)).toEqual(named);
+    const list = (query: ListWebhooks, as: Principal = manager): Promise<Webhook[]> => shop.call(notifications.listWebhooks, query, as);
+    expect(await list({})).toEqual([]);
+    expect(await list({ owner: `user-${no}` })).toEqual([named]);
+    expect(await list({ owner: `user-${no}` }, principal)).toEqual([named]);
+    expect(await list({ owner: '*', limit: 1 })).toEqual([named]);
+    expect((await list({ owner: '*' })).every((one) => one.owner !== undefined)).toBe(true);
+    await expect(list({ owner: 'nobody' })).rejects.toMatchObject({ code: 'user-not-found' });
+    for (const whose of ['*', `user-${no}`]) await expect(list({ owner: whose }, stranger)).rejects.toMatchObject({ code: 'forbidden' });
+    await owner.call(notifications.testWebhook, { webhookId: webhook.id });
+    await owner.allEnded(webhook, 1);
+    const [delivery] = await owner.deliveries(webhook);
+    expect(await shop.deliveries(webhook, manager)).toEqual([delivery]);
+    expect(await shop.call(notifications.getDelivery, { webhookId: webhook.id, deliveryId: delivery!.id }, manager)).toMatchObject({ request: { body: expect.stringContaining('webhook.test') } });
+  });
+
+  it('are listed by whether they fail', async () => {
+    const list = async (failing: boolean): Promise<string[]> => (await owner.call(notifications.listWebhooks, { failing })).map(({ id }) => id);
+    const [good, bad, off] = [await owner.create(), await owner.create({ url: 'http://127.0.0.1:9/' }), await owner.create()];
+    await owner.replace(off, { state: 'disabled' });
+    await owner.call(notifications.testWebhook, { webhookId: good.id });
+    await owner.call(notifications.testWebhook, { webhookId: bad.id });
+    await until(async () => (await list(true)).length > 0);
+    expect(await list(true)).toEqual([bad.id]);
+    expect(await list(false)).toEqual([off.id, good.id]);
+    // It is not tried while it is disabled; by its owner, so it does not fail.
+    await owner.replace(bad, { url: bad.url, state: 'disabled' });
+    expect(await list(true)).toEqual([]);
+    owner.receiver.answerWith(410);
+    await owner.call(notifications.testWebhook, { webhookId: good.id });
+    await until(async () => (await owner.get(good.id)).state === 'disabled');
+    expect(await list(true)).toEqual([good.id]);
   });
 
   it('need the permission webhooks', async () => {

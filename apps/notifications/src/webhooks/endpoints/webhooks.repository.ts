@@ -1,31 +1,50 @@
 import { type WebhookState, webhookStates } from '@plant-shop/contracts/notifications';
 import type { PageBounds } from '@plant-shop/platform/patterns/paging';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
-import { In, LessThan } from 'typeorm';
+import type { Principal } from '@plant-shop/platform/rpc/context';
+import { Equal, In, IsNull, LessThan, Not, Raw } from 'typeorm';
 import { WebhookEntity } from '../../database.js';
 import { queueNow } from '../queue/queue-clock.js';
-import type { WebhookInput } from './webhook.js';
+import { assertIsOwner, existingWebhook, mayReadOthers, type WebhookInput } from './webhook.js';
 
 type Endpoints = Pick<Transaction, 'repository'>;
+
+export interface WebhookFilter {
+  /** Undefined: of all users. */
+  readonly ownerId: string | undefined;
+  /** Whether the last attempt failed, or the shop disabled it. */
+  readonly failing?: boolean | undefined;
+}
 
 const now = (): string => 'now()';
 /** Excludes deleted webhooks that are not swept yet. */
 const notDeleted = In<WebhookState>(webhookStates);
 
-export const findWebhook = (db: Endpoints, ownerId: string, id: string): Promise<WebhookEntity | null> =>
-  db.repository(WebhookEntity).findOneBy({ id, ownerId, state: notDeleted });
+/** Finds a webhook that the principal may read. @throws DomainError `webhook-not-found` */
+export const findWebhook = async (db: Endpoints, principal: Principal, id: string): Promise<WebhookEntity> =>
+  existingWebhook(await db.repository(WebhookEntity).findOneBy({ id, ...readableBy(principal), state: notDeleted }));
 
-/** Finds a webhook and locks it until the transaction ends. */
-export const lockWebhook = (tx: Transaction, ownerId: string, id: string): Promise<WebhookEntity | null> =>
-  tx.repository(WebhookEntity).findOne({ where: { id, ownerId, state: notDeleted }, lock: { mode: 'for_no_key_update' } });
+/** Finds a webhook of the principal and locks it until the transaction ends. @throws DomainError `webhook-not-found`, `forbidden` */
+export async function lockWebhook(tx: Transaction, principal: Principal, id: string): Promise<WebhookEntity> {
+  const where = { id, ...readableBy(principal), state: notDeleted };
+  const webhook = existingWebhook(await tx.repository(WebhookEntity).findOne({ where, lock: { mode: 'for_no_key_update' } }));
+  assertIsOwner(principal, webhook);
+  return webhook;
+}
+
+const readableBy = (principal: Principal): { ownerId?: string } => (mayReadOthers(principal) ? {} : { ownerId: principal.subject });
 
 /** Returns webhooks, newest first, and one more than the page holds. */
-export const listWebhooksOf = (db: Endpoints, ownerId: string, { after, limit }: PageBounds): Promise<WebhookEntity[]> =>
-  db.repository(WebhookEntity).find({
-    where: { ownerId, state: notDeleted, position: LessThan(after) },
-    order: { position: 'DESC' },
-    take: limit + 1,
-  });
+export function listWebhooks(db: Endpoints, { ownerId, failing }: WebhookFilter, { after, limit }: PageBounds): Promise<WebhookEntity[]> {
+  const all = { ...(ownerId !== undefined && { ownerId }), position: LessThan(after) };
+  const where =
+    failing === undefined ? { ...all, state: notDeleted }
+    : [
+        { ...all, state: Equal<WebhookState>('enabled'), id: Raw((id) => `${id} ${failing ? 'IN' : 'NOT IN'} (SELECT webhook_id FROM webhook_queues WHERE failing_since IS NOT NULL)`) },
+        { ...all, state: Equal<WebhookState>('disabled'), disabledReason: failing ? Not(IsNull()) : IsNull() },
+      ];
+  return db.repository(WebhookEntity).find({ where, order: { position: 'DESC' }, take: limit + 1 });
+}
 
 /** Returns the number of a user's webhooks. Until the transaction ends, other callers of this wait for the same user. */
 export async function lockAndCount(tx: Transaction, ownerId: string): Promise<number> {

@@ -13,6 +13,9 @@ import {
   type RotateWebhookSecret,
   type Webhook,
 } from '@plant-shop/contracts/notifications';
+import { DomainError } from '@plant-shop/contracts/errors';
+import type { PageRequest } from '@plant-shop/contracts/fields';
+import { identity } from '@plant-shop/contracts/identity';
 import { Cipher } from '@plant-shop/platform/cipher';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { runOnce, IdempotentResults } from '@plant-shop/platform/patterns/idempotent-results';
@@ -20,6 +23,7 @@ import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { v7 as uuidv7 } from 'uuid';
 import { assertMaySee } from '../../log/subscription.js';
@@ -40,7 +44,7 @@ import {
   assertRoomForOneMore,
   assertVersion,
   defaultGraceSeconds,
-  existingWebhook,
+  mayReadOthers,
   toWebhook,
   toInput,
 } from './webhook.js';
@@ -49,11 +53,18 @@ import {
   deleteWebhooks,
   findWebhook,
   insertWebhook,
-  listWebhooksOf,
+  listWebhooks,
   lockWebhook,
   retryAtOnce,
   updateWebhook,
+  type WebhookFilter,
 } from './webhooks.repository.js';
+
+/** Of the parameter `owner`: all users. */
+const allOwners = '*';
+
+/** Usernames by user id, where they are not shown. */
+const noNames = async (): Promise<ReadonlyMap<string, string>> => new Map();
 
 /** Long enough for names that exist. A name that is not resolved in time is checked when a delivery is sent. */
 const lookUpLimitMs = 2_000;
@@ -66,6 +77,7 @@ export class WebhooksService {
     private readonly cipher: Cipher,
     private readonly guard: TargetGuard,
     private readonly owners: OwnerSync,
+    private readonly rpc: RpcClient,
     private readonly due: DueSignal,
     private readonly allOrdersEnqueuer: AllOrdersEnqueuer,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
@@ -97,26 +109,53 @@ export class WebhooksService {
     return answer;
   }
 
-  /** Returns a page of the principal's webhooks, newest first. */
-  list({ principal }: RpcContext, { limit, cursor }: ListWebhooks): Promise<Page<Webhook>> {
+  /**
+   * Returns a page, newest first; webhooks of others with their owners' present usernames.
+   * @throws DomainError `forbidden`, `user-not-found`
+   */
+  async list(context: RpcContext, { owner, failing, ...requested }: ListWebhooks): Promise<Page<Webhook>> {
+    const { principal } = context;
     assertMayUseWebhooks(principal);
-    return this.listOf({ userId: principal.subject, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) });
+    const filter = { ownerId: await this.ownerToList(context, owner), failing };
+    return this.page(filter, requested, owner === undefined ? noNames : (rows) => this.ownerNames(context, rows));
   }
 
   /** Returns a page of a user's webhooks, newest first. */
-  async listOf({ userId, ...requested }: ListWebhooksOf): Promise<Page<Webhook>> {
-    const paging = new Paging('webhooks', byNumber, [userId]);
-    const bounds = paging.bounds(requested);
-    const rows = await listWebhooksOf(this.database, userId, bounds);
-    const backlogs = await findBacklogs(this.database, rows.map(({ id }) => id), this.options.webhooks.pending);
-    return paging.page(rows, bounds, { entry: (row) => toWebhook(row, backlogs.get(row.id)), position: (row) => row.position });
+  listOf({ userId, ...requested }: ListWebhooksOf): Promise<Page<Webhook>> {
+    return this.page({ ownerId: userId }, requested, noNames);
   }
 
-  async get({ principal }: RpcContext, id: string): Promise<Versioned<Webhook>> {
+  private async page(filter: WebhookFilter, requested: PageRequest, namesOf: (webhooks: readonly WebhookEntity[]) => Promise<ReadonlyMap<string, string>>): Promise<Page<Webhook>> {
+    const paging = new Paging('webhooks', byNumber, [filter.ownerId ?? 'everybody', ...(filter.failing === undefined ? [] : [`failing ${filter.failing}`])]);
+    const bounds = paging.bounds(requested);
+    const rows = await listWebhooks(this.database, filter, bounds);
+    const [backlogs, names] = await Promise.all([findBacklogs(this.database, rows.map(({ id }) => id), this.options.webhooks.pending), namesOf(rows)]);
+    return paging.page(rows, bounds, { entry: (row) => toWebhook(row, backlogs.get(row.id), names.get(row.ownerId)), position: (row) => row.position });
+  }
+
+  /** Resolves the user id whose webhooks are listed; undefined: all users. */
+  private async ownerToList(context: RpcContext, owner: string | undefined): Promise<string | undefined> {
+    const { principal } = context;
+    if (owner === undefined) return principal.subject;
+    const userId = owner === allOwners ? undefined : (await this.rpc.call(identity.resolveUsername, { username: owner }, context)).userId;
+    if (!mayReadOthers(principal) && userId !== principal.subject) throw new DomainError('forbidden', "Listing others' webhooks needs the permission manage:orders.");
+    return userId;
+  }
+
+  /** Resolves the owners' current usernames in one call. Omits deleted users. */
+  private async ownerNames(context: RpcContext, webhooks: readonly WebhookEntity[]): Promise<ReadonlyMap<string, string>> {
+    const userIds = [...new Set(webhooks.map(({ ownerId }) => ownerId))];
+    const users = userIds.length === 0 ? [] : await this.rpc.call(identity.resolveUserIds, { userIds }, context);
+    return new Map(users.map(({ userId, username }) => [userId, username]));
+  }
+
+  async get(context: RpcContext, id: string): Promise<Versioned<Webhook>> {
+    const { principal } = context;
     assertMayUseWebhooks(principal);
-    const webhook = existingWebhook(await findWebhook(this.database, principal.subject, id));
-    const backlogs = await findBacklogs(this.database, [id], this.options.webhooks.pending);
-    return new Versioned(toWebhook(webhook, backlogs.get(id)), webhook.version);
+    const webhook = await findWebhook(this.database, principal, id);
+    const isOwn = webhook.ownerId === principal.subject;
+    const [backlogs, names] = await Promise.all([findBacklogs(this.database, [id], this.options.webhooks.pending), isOwn ? noNames() : this.ownerNames(context, [webhook])]);
+    return new Versioned(toWebhook(webhook, backlogs.get(id), names.get(webhook.ownerId)), webhook.version);
   }
 
   /**
@@ -128,7 +167,7 @@ export class WebhooksService {
     assertMaySee(webhook.eventTypes ?? [], principal);
     await this.assertReachable(webhook.url);
     const replaced = await this.clock.transaction(async (tx) => {
-      const before = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
+      const before = await lockWebhook(tx, principal, webhookId);
       assertMayReplace(principal, before);
       assertVersion(before, ifVersion);
       const after = await updateWebhook(tx, before, { ...toInput(webhook), state: webhook.state ?? before.state });
@@ -149,7 +188,7 @@ export class WebhooksService {
   delete({ principal }: RpcContext, { webhookId, ifVersion }: DeleteWebhook): Promise<{ id: string }> {
     assertMayUseWebhooks(principal);
     return this.database.transaction(async (tx) => {
-      const webhook = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
+      const webhook = await lockWebhook(tx, principal, webhookId);
       assertVersion(webhook, ifVersion);
       await deleteWebhooks(tx, [webhook.id]);
       return { id: webhook.id };
@@ -163,7 +202,7 @@ export class WebhooksService {
     assertMayUseWebhooks(principal);
     return this.database.transaction((tx) =>
       runOnce(tx, idempotency, async () => {
-        const { id } = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
+        const { id } = await lockWebhook(tx, principal, webhookId);
         const secret = newSecret();
         const previousUntil = await addSecret(tx, id, this.cipher.encrypt(secret, id), graceSeconds);
         return { secret, previousUntil: previousUntil.toISOString() };

@@ -39,14 +39,14 @@ import { previewReplay, replayEvents } from '../queue/replay.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions, type PendingLimits } from '../../options.js';
 import type { WebhookEntity } from '../../database.js';
 import { secretsAt } from '../endpoints/signing-secrets.js';
-import { assertEnabled, assertMayUseWebhooks, existingWebhook } from '../endpoints/webhook.js';
+import { assertEnabled, assertMayUseWebhooks } from '../endpoints/webhook.js';
 import { findWebhook, lockWebhook } from '../endpoints/webhooks.repository.js';
 import { fixedHeaders, signedHeaders } from './webhook-sender.js';
 
 /** Connections of the database that `schedule` may take: a replay holds one for as long as it takes to insert 10,000 deliveries. */
 const scheduledAtOnce = 2;
 
-/** The operations on deliveries of the principal's own endpoints. */
+/** The operations on deliveries. Those that send are for the principal's own endpoints only. */
 @Injectable()
 export class DeliveriesService {
   private readonly limits: PendingLimits;
@@ -73,7 +73,7 @@ export class DeliveriesService {
   /** Returns a page, newest first. */
   async list({ principal }: RpcContext, { webhookId, state, ...requested }: ListDeliveries): Promise<Page<Delivery>> {
     assertMayUseWebhooks(principal);
-    const { id } = existingWebhook(await findWebhook(this.database, principal.subject, webhookId));
+    const { id } = await findWebhook(this.database, principal, webhookId);
     const paging = new Paging('deliveries', byNumber, [id, state ?? 'any']);
     const bounds = paging.bounds(requested);
     const rows = await listDeliveriesOf(this.database, id, state, bounds);
@@ -83,7 +83,7 @@ export class DeliveriesService {
   /** Hides what an event says from a credential that may not read other users' orders, or stock. */
   async get({ principal }: RpcContext, webhookId: string, deliveryId: number): Promise<DeliveryDetails> {
     assertMayUseWebhooks(principal);
-    const { id } = existingWebhook(await findWebhook(this.database, principal.subject, webhookId));
+    const { id } = await findWebhook(this.database, principal, webhookId);
     const delivery = existingDelivery(await findDelivery(this.database, id, deliveryId));
     const { eventId, body, response, refusals, acceptance, attempts } = delivery;
     const last = attempts.at(-1);
@@ -119,7 +119,7 @@ export class DeliveriesService {
   async previewReplay({ principal }: RpcContext, { webhookId, ...range }: PreviewReplay): Promise<Replay> {
     assertMayUseWebhooks(principal);
     return this.database.transaction(async (tx) => {
-      const { id } = existingWebhook(await findWebhook(tx, principal.subject, webhookId));
+      const { id } = await findWebhook(tx, principal, webhookId);
       return previewReplay(tx, id, range);
     });
   }
@@ -137,7 +137,7 @@ export class DeliveriesService {
     const answer = await this.turns.run(principal.subject, () =>
       this.clock.transaction((tx) =>
         runOnce(tx, idempotency, async () => {
-          const webhook = existingWebhook(await lockWebhook(tx, principal.subject, webhookId));
+          const webhook = await lockWebhook(tx, principal, webhookId);
           return work(tx, webhook, await lockRoom(tx, webhook, this.limits));
         }),
       ),

@@ -13,6 +13,11 @@ const added = new Map<string, { readonly id: number; readonly at: number }>();
 
 export const noteAdded = (key: string, id: number): void => void added.set(key, { id, at: Date.now() });
 
+/** A deleted plant is added again. */
+export function forgetAdded(plantId: number): void {
+  for (const [key, { id }] of added) if (id === plantId) added.delete(key);
+}
+
 /** @returns the id of the plant that the row added before; undefined: it would add one */
 export function addedBy(key = ''): number | undefined {
   const { id, at } = added.get(key) ?? { id: undefined, at: 0 };

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Shop } from '@plant-shop/client';
+import { type Shop, ShopProblem } from '@plant-shop/client';
 import fc from 'fast-check';
 import { EXPORTED, headerOf, recordOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
+import { forgetAdded } from './current-import.js';
 import { type DryRun, dryRun } from './dry-run.js';
 import { ImportPreview } from './import-preview.js';
 import { piecesOf } from './pieces.js';
@@ -121,12 +122,17 @@ class TestShop {
   readonly created = new Map<string, number>();
 
   get client(): Shop {
-    return { POST: (path: string, { body, idempotencyKey = '' }: { body: string | TestPlant; idempotencyKey?: string }) => Promise.resolve(typeof body === 'string' ? this.import(path, body) : this.create(body, idempotencyKey)) } as unknown as Shop;
+    return {
+      POST: (path: string, { body, idempotencyKey = '' }: { body: string | TestPlant; idempotencyKey?: string }) => Promise.resolve(typeof body === 'string' ? this.import(path, body) : this.create(body, idempotencyKey)),
+      GET: async (_path: string, { params }: { params: { path: { plantId: number } } }) => {
+        if (!this.plants.has(params.path.plantId)) throw new ShopProblem({ type: 'http://shop/problems', title: 'No such plant', status: 404, code: 'plant-not-found', requestId: 'r' });
+      },
+    } as unknown as Shop;
   }
 
   private create(plant: TestPlant, key: string): object {
     const id = this.created.get(key);
-    const data = { id: id ?? this.plants.size + 900 };
+    const data = { id: id ?? this.created.size + 900 };
     if (id === undefined) this.write(data.id, plant);
     this.created.set(key, data.id);
     return { data, response: new Response(null, { headers: id === undefined ? {} : { 'idempotency-replayed': 'true' } }) };
@@ -246,6 +252,22 @@ describe('the preview says what the import does', () => {
     await shop.client.POST('/plant', { body: { name: 'Sage', quantity: 1 }, ...(line?.key !== undefined && { idempotencyKey: line.key }) });
     const { preview, result } = await importOf(shop, file);
     expect([preview.added, result.unchanged, result.added]).toEqual([0, 1, 1]);
+  });
+
+  it('after plants of it were deleted: it adds these again, once', async () => {
+    const shop = new TestShop();
+    const file = await fileOf('Thyme,,,1', 'Mint,,,1');
+    const [line] = await all(file.lines(reading, signal, onPart));
+    await shop.client.POST('/plant', { body: { name: 'Thyme', quantity: 1 }, ...(line?.key !== undefined && { idempotencyKey: line.key }) });
+    shop.plants.delete(900);
+    expect((await importOf(shop, file)).result).toMatchObject({ created: 2, unchanged: 0 });
+    const names = (): string[] => [...shop.plants.values()].map(({ name }) => name).sort();
+    expect(names()).toEqual(['Mint', 'Thyme']);
+    const [[mint = 0] = []] = [...shop.plants].filter(([, { name }]) => name === 'Mint');
+    shop.plants.delete(mint);
+    forgetAdded(mint);
+    expect((await importOf(shop, file)).result).toMatchObject({ created: 1, unchanged: 1 });
+    expect(names()).toEqual(['Mint', 'Thyme']);
   });
 });
 

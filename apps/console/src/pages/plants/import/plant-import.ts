@@ -179,7 +179,10 @@ export class PlantImport {
     return { taken, problem: first?.status === 'rejected' ? first.reason : undefined };
   }
 
-  /** Creates the plant of a row without an id. Repeated for the same row, also by another import, it creates no other. @returns it, or its refusal */
+  /**
+   * Creates the plant of a row without an id. Repeated for the same row, also by another import, it creates no other, unless that was deleted.
+   * @returns it, or its refusal
+   */
   private async create(line: PlantLine): Promise<ImportedPlant | 'unchanged' | RefusedLine> {
     const { number, text, key = '' } = line;
     const isRepeated = this.sent.has(number);
@@ -188,12 +191,30 @@ export class PlantImport {
     this.sent.add(number);
     try {
       const body = JSON.parse(text) as NewPlant;
-      const { response, data } = await this.shop.POST('/plant', { body, idempotencyKey: key, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
-      noteAdded(key, data.id);
-      return !isRepeated && response.headers.has('idempotency-replayed') ? 'unchanged' : plantOf(line, 'created', data.id);
+      for (let idempotencyKey = key; ; ) {
+        const { response, data } = await this.shop.POST('/plant', { body, idempotencyKey, deadlineMs: pieceDeadlineMs, signal: this.stopping.signal });
+        const isReplayed = !isRepeated && response.headers.has('idempotency-replayed');
+        if (isReplayed && !(await this.exists(data.id))) {
+          // The next key is the same in every import of the row.
+          idempotencyKey = `${key}-${data.id}`;
+          continue;
+        }
+        noteAdded(key, data.id);
+        return isReplayed ? 'unchanged' : plantOf(line, 'created', data.id);
+      }
     } catch (error) {
       if (!(error instanceof ShopProblem) || ![400, 409, 413, 422].includes(error.status)) throw error;
       return { number, id: undefined, text, faults: faultsOfLine(error) };
+    }
+  }
+
+  private async exists(plantId: number): Promise<boolean> {
+    try {
+      await this.shop.GET('/plant/{plantId}', { params: { path: { plantId } }, signal: this.stopping.signal });
+      return true;
+    } catch (error) {
+      if (error instanceof ShopProblem && error.is('plant-not-found')) return false;
+      throw error;
     }
   }
 

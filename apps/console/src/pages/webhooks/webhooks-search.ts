@@ -1,0 +1,25 @@
+import type { DeliveryState } from './webhook-reads.js';
+
+/** The filters of the list of webhooks, kept in the URL. */
+export interface WebhooksSearch {
+  /** Username of the owner. */
+  readonly owner?: string;
+  readonly failing?: true;
+}
+
+export const webhooksSearch = ({ owner, failing }: Record<string, unknown>): WebhooksSearch => ({
+  ...(typeof owner === 'string' && owner !== '' && { owner }),
+  ...(failing === true && { failing }),
+});
+
+export const deliveryStates: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed'];
+
+/** The filter of a webhook's deliveries, kept in the URL. */
+export interface DeliveriesSearch {
+  readonly state?: DeliveryState;
+}
+
+export function deliveriesSearch({ state: asked }: Record<string, unknown>): DeliveriesSearch {
+  const state = deliveryStates.find((one) => one === asked);
+  return state ? { state } : {};
+}
