@@ -1,9 +1,15 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
 import { HttpException, NotFoundException } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { badField, type ProblemResponse, problemResponse } from '@plant-shop/contracts/problem';
 import { CodedError } from '@plant-shop/platform/errors';
 import { type BodySpec, form, jsonArray, jsonObject } from '@plant-shop/contracts/client-operation';
-import { errorsOf, toCoded, translateFieldError } from './problem.js';
+import { createLogger } from '@plant-shop/platform/logging';
+import { until } from '@plant-shop/testing/until';
+import { fastify } from 'fastify';
+import { errorsOf, sendProblem, toCoded, translateFieldError } from './problem.js';
 
 const problem = (error: unknown, body?: BodySpec): ProblemResponse => {
   const coded = toCoded(error);
@@ -60,5 +66,29 @@ describe("a service's pointer", () => {
     ['', undefined, { pointer: '', detail: 'must' }],
   ])("%s becomes a place in the client's request", (pointer, body, expected) => {
     expect(translated(pointer, body)).toEqual(expected);
+  });
+});
+
+describe('a streamed answer', () => {
+  it('is no defect if its client leaves before it begins, unlike one that fails', async () => {
+    const lines: string[] = [];
+    const server = fastify();
+    server.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, { publicUrl: 'https://plants.example', sandbox: false, logger: createLogger('gateway', 'error', { write: (text) => lines.push(text) }) }));
+    let hasLeft = false;
+    server.post('/import', (_request, reply) => {
+      reply.raw.on('close', () => (hasLeft = true));
+      return reply.send(new Readable({ read: () => undefined }));
+    });
+    server.post('/fails', (_request, reply) => reply.send(new Readable({ read: (): never => { throw new Error('its disk is full'); } })));
+    await server.listen({ host: '127.0.0.1', port: 0 });
+    const { hostname, port } = new URL(server.listeningOrigin);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    socket.write('POST /import HTTP/1.1\r\nhost: shop\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}');
+    setTimeout(() => socket.destroy(), 50);
+    await until(() => hasLeft);
+    expect((await fetch(`${server.listeningOrigin}/fails`, { method: 'POST' })).status).toBe(500);
+    expect(lines).toEqual([expect.stringContaining('its disk is full')]);
+    await server.close();
   });
 });

@@ -34,8 +34,9 @@ export function sendProblem(
   void reply.code(status).headers({ ...headers, ...described }).send(body);
 }
 
-/** Whether a forwarded response was given up because its client has left. */
-const isOfLeaving = (error: unknown, { raw }: FastifyReply): boolean => raw.destroyed && error instanceof Error && error.name === 'AbortError';
+/** Whether a streamed response was given up because its client has left. */
+const isOfLeaving = (error: unknown, { raw }: FastifyReply): boolean =>
+  raw.destroyed && error instanceof Error && (error.name === 'AbortError' || (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE');
 
 /** Returns the invalid parts of the client's request. The gateway's own errors already point into it. */
 export const errorsOf = (error: CodedError, body: BodySpec | undefined): ErrorDetails['errors'] =>

@@ -152,7 +152,7 @@ describe("identity's OAuth pages through the gateway", () => {
     later = undefined;
     for (const answer of waiting) answer();
     // The gateway has got these answers, too.
-    for (let n = 0; n < left.length; n++) await token();
+    for (const { destroyed } of left) expect([destroyed, (await token()).status]).toEqual([true, 200]);
     expect(errors.mock.calls).toEqual([]);
     errors.mockRestore();
   });
