@@ -118,15 +118,19 @@ describe('webhooks', () => {
       ['POST', `${path}/replay`, {}],
     ];
 
-    it("of other users are 404, even for the key of staff", async () => {
+    it('of other users are 404; staff read them, and use none', async () => {
       const { path } = await create();
       const other = await newCustomer();
       for (const [method, at, json] of [...rows(path), ...rows(`/v3/webhooks/${unknown}`)]) {
-        for (const as of at.startsWith(path) ? [other, staff] : [customer]) {
-          await problem(send(method, at, { as, json }), 404, 'webhook-not-found');
-        }
+        await problem(send(method, at, { as: at.startsWith(path) ? other : staff, json }), 404, 'webhook-not-found');
+        if (at.startsWith(path) && method !== 'GET') await problem(send(method, at, { as: staff, json }), 403, 'forbidden');
       }
       expect(await ok(send('GET', '/v3/webhooks', { as: other }))).toEqual([]);
+      const seen = await ok(send('GET', path, { as: staff }));
+      expect(seen).toMatchObject({ owner: customer.username, url: receiver.url });
+      expect(await ok(send('GET', `/v3/webhooks?owner=${customer.username}`, { as: staff }))).toContainEqual(seen);
+      expect(await ok(send('GET', `${path}/deliveries`, { as: staff }))).toEqual([]);
+      for (const owner of ['*', customer.username]) await problem(send('GET', `/v3/webhooks?owner=${owner}`, { as: other }), 403, 'forbidden');
     });
 
     it('require a credential with the permission `webhooks`', async () => {
