@@ -5,7 +5,7 @@ import { leftPlants, readPlantFilter } from '../pages/plants/plant-filter.js';
 import { peopleSearch } from '../pages/people/people-search.js';
 import { mailsSearch } from '../pages/mails/mails-search.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
-import { deliveriesSearch, webhooksSearch } from '../pages/webhooks/webhooks-search.js';
+import { deliveriesSearch, leftWebhooks, webhooksSearch } from '../pages/webhooks/webhooks-search.js';
 import { Loading } from '../ui/loading.js';
 import { loadProblemTexts } from '../ui/problem-alert.js';
 import { wholeNumber } from '../ui/whole-number.js';
@@ -21,6 +21,11 @@ function checkId(text: string): void {
   if (wholeNumber(text, { min: 1 }) === undefined) notFound({ throw: true });
 }
 
+/** As `checkId`, of webhooks and destinations. */
+function checkUuid(text: string): void {
+  if (!/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) notFound({ throw: true });
+}
+
 const staticData = { isKept: true };
 
 // One line per page. Each page is a separate chunk, loaded when it is first needed.
@@ -33,10 +38,10 @@ const routes = [
   createRoute({ getParentRoute, path: '/plants/import', component: lazyRouteComponent(() => import('../pages/plants/import/import-page.js'), 'ImportPage') }),
   createRoute({ getParentRoute, path: '/plants/$plantId', beforeLoad: ({ params }) => checkId(params.plantId), component: lazyRouteComponent(() => import('../pages/plants/plant-page.js'), 'PlantPage') }),
   createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
-  createRoute({ getParentRoute, path: '/webhooks', staticData, validateSearch: webhooksSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
-  createRoute({ getParentRoute, path: '/webhooks/$webhookId', validateSearch: deliveriesSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
+  createRoute({ getParentRoute, path: '/webhooks', staticData, validateSearch: webhooksSearch, onLeave: ({ search }) => leftWebhooks.set(search), component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
+  createRoute({ getParentRoute, path: '/webhooks/$webhookId', beforeLoad: ({ params }) => checkUuid(params.webhookId), validateSearch: deliveriesSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
   createRoute({ getParentRoute, path: '/destinations', staticData, component: lazyRouteComponent(() => import('../pages/destinations/destinations-page.js'), 'DestinationsPage') }),
-  createRoute({ getParentRoute, path: '/destinations/$destinationId', component: lazyRouteComponent(() => import('../pages/destinations/destination-page.js'), 'DestinationPage') }),
+  createRoute({ getParentRoute, path: '/destinations/$destinationId', beforeLoad: ({ params }) => checkUuid(params.destinationId), component: lazyRouteComponent(() => import('../pages/destinations/destination-page.js'), 'DestinationPage') }),
   createRoute({ getParentRoute, path: '/people', staticData, validateSearch: peopleSearch, component: lazyRouteComponent(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
   createRoute({ getParentRoute, path: '/people/$username', component: lazyRouteComponent(() => import('../pages/people/person-page.js'), 'PersonPage') }),
   createRoute({ getParentRoute, path: '/mails', staticData, validateSearch: mailsSearch, component: lazyRouteComponent(() => import('../pages/mails/mails-page.js'), 'MailsPage') }),

@@ -50,7 +50,8 @@ export class LoginFailed extends Error {}
  */
 export function takeAnswer(): { readonly grant: Grant } | undefined {
   const answer = new URLSearchParams(location.search);
-  if (!answer.has('state')) return undefined;
+  // Pages have filters that are called `state`.
+  if (location.pathname !== import.meta.env.BASE_URL || !answer.has('state')) return undefined;
   const pending = JSON.parse(sessionStorage.getItem(pendingKey) ?? 'null') as Pending | null;
   sessionStorage.removeItem(pendingKey);
   history.replaceState(pending?.entry ?? history.state, '', pending?.path ?? import.meta.env.BASE_URL);

@@ -23,6 +23,8 @@ const lagSamples = 50;
 
 /** The last hour, for the charts of the Today page. */
 export interface DayFigures {
+  /** The orders were read: without, there may be more. */
+  readonly isRead: boolean;
   /** More orders were placed in the last hour than were read. */
   readonly isCut: boolean;
   /** Oldest first. */
@@ -46,6 +48,7 @@ export class Day {
   private readonly orders = new Map<number, Order>();
   private readonly deliveries = new Map<number, number[]>();
   private lags: number[] = [];
+  isRead = false;
   isCut = false;
 
   knows(id: number): boolean {
@@ -88,7 +91,7 @@ export class Day {
       const at = minuteOf(now) - (minutes - 1 - n) * minuteMs;
       return { at, placed: placed.get(at) ?? 0, deliveryMs: median(this.deliveries.get(at) ?? []) };
     });
-    return { isCut: this.isCut, perMinute, lagMs: median(this.lags) };
+    return { isRead: this.isRead, isCut: this.isCut, perMinute, lagMs: median(this.lags) };
   }
 
   /** Drops orders of an earlier hour, so that a page that stays open for weeks does not grow. */
@@ -171,6 +174,7 @@ export class LiveDay {
       day.isCut = true;
       break;
     }
+    day.isRead = true;
     this.publishSoon();
   }
 

@@ -16,7 +16,7 @@ export function DeleteDestination({ destination: { id: destinationId, name, stre
     mutationFn: () => shop.DELETE('/destinations/{destinationId}', { params: { path: { destinationId } } }),
     onSuccess: async () => {
       sayDone('The destination is deleted.');
-      await navigate({ to: '/destinations' });
+      await navigate({ to: '/destinations', replace: true });
       client.removeQueries({ queryKey: ['destination', destinationId] });
       await client.invalidateQueries({ queryKey: ['destinations'] });
     },

@@ -7,6 +7,7 @@ import { Card } from '../../ui/card.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
+import { attemptText } from '../webhooks/delivery-details.js';
 import { eventLabel } from '../webhooks/event-labels.js';
 import { nameOf } from '../webhooks/webhook-reads.js';
 import { useOrderDeliveries } from './queries.js';
@@ -22,9 +23,9 @@ export function OrderDeliveries({ order }: { readonly order: Order }): ReactNode
       {!data && !error && <Skeleton h={60} />}
       {data?.length === 0 && <Text size="sm" c="dimmed">None of the newest 1,000 deliveries of each of {seesOwners ? 'the owner’s and your' : 'your'} webhooks is about this order.</Text>}
       {data && data.length > 0 && (
-        <Table.ScrollContainer minWidth={360}>
+        <Table.ScrollContainer minWidth={300}>
           <Table>
-            <Table.Thead><Table.Tr><Table.Th>To</Table.Th><Table.Th>State</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th></Table.Tr></Table.Thead>
+            <Table.Thead><Table.Tr><Table.Th>To</Table.Th><Table.Th>State</Table.Th><Table.Th>Last attempt</Table.Th></Table.Tr></Table.Thead>
             <Table.Tbody>
               {data.map(({ id, webhook, eventType, state, attempts }) => {
                 const last = attempts.at(-1);
@@ -35,8 +36,7 @@ export function OrderDeliveries({ order }: { readonly order: Order }): ReactNode
                       {(webhook.owner !== undefined || eventType !== undefined) && <Text size="xs" c="dimmed">{[webhook.owner, eventType === undefined ? '' : eventLabel(eventType)].filter(Boolean).join(' · ')}</Text>}
                     </Table.Td>
                     <Table.Td><StatusBadge status={state} /></Table.Td>
-                    <Table.Td><Time at={last?.at} /></Table.Td>
-                    <Table.Td>{last?.status ?? last?.error ?? '–'}</Table.Td>
+                    <Table.Td style={{ overflowWrap: 'anywhere' }}>{last === undefined ? <Text span inherit c="dimmed">Waiting for its turn</Text> : <>{attemptText(last)} <Text span inherit c="dimmed"><Time at={last.at} /></Text></>}</Table.Td>
                   </Table.Tr>
                 );
               })}

@@ -10,11 +10,12 @@ import { Time } from '../../ui/time.js';
 
 export function OrderFacts({ order: { plantId, quantity, status, owner, placedAt, reservedUntil, shipDate, carrier, trackingNumber, shipTo } }: { readonly order: Order }): ReactNode {
   const plantName = usePlantName(plantId);
+  const seesOwners = useMay('read:orders');
   const seesPlants = useMay('write:plants', 'write:stock');
   const facts: readonly (readonly [string, ReactNode])[] = [
     ['Plant', <>{seesPlants ? <AnchorLink to="/plants/$plantId" params={{ plantId: String(plantId) }} inherit>{plantName}</AnchorLink> : plantName} · <AnchorLink to="/orders" search={{ plantId }} inherit>all its orders</AnchorLink></>],
     ['Units', counted(quantity, 'unit')],
-    ['Owner', owner === undefined ? 'hidden or deleted' : <AnchorLink to="/orders" search={{ owner }} inherit>{owner}</AnchorLink>],
+    ...(seesOwners ? [['Owner', owner === undefined ? 'a deleted user' : <AnchorLink to="/orders" search={{ owner }} inherit>{owner}</AnchorLink>] as const] : []),
     ['Placed', <Time at={placedAt} />],
     ...(reservedUntil === undefined ? [] : [['Expires if unpaid', <Time at={reservedUntil} isPlanned />] as const]),
     ...(shipDate === undefined ? [] : [['Requested ship date', <Time at={shipDate} isPlanned />] as const]),

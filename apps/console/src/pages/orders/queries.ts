@@ -60,6 +60,8 @@ export function useRefunds(id: number, timeline: readonly TimelineEntry[] | unde
 
 const newestDeliveries = 1_000;
 
+const deliveriesMs = 10_000;
+
 export interface OrderDelivery extends Delivery {
   readonly webhook: Pick<Schemas['Webhook'], 'id' | 'name' | 'url' | 'owner'>;
 }
@@ -88,5 +90,7 @@ export function useOrderDeliveries({ id, owner }: Order): UseQueryResult<readonl
       return lists.flat();
     },
     enabled: mayRead,
+    // Attempts cause no event.
+    refetchInterval: deliveriesMs,
   });
 }

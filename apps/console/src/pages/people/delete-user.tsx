@@ -15,7 +15,7 @@ export function DeleteUser({ username, onClose }: { readonly username: string; r
     mutationFn: () => shop.DELETE('/user/{username}', { params: { path: { username } } }),
     onSuccess: async () => {
       sayDone(`${username} is deleted.`);
-      await navigate({ to: '/people' });
+      await navigate({ to: '/people', replace: true });
       client.removeQueries({ queryKey: ['user', username] });
       await client.invalidateQueries({ queryKey: ['users'] });
     },

@@ -31,8 +31,8 @@ function Person({ username }: { readonly username: string }): ReactNode {
     <>
       <Anchor component={Link} to="/people" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>
       <PageHeader title={username} text={<Text span inherit>{facts}</Text>}>
-        <AnchorLink to="/orders" search={{ owner: username }} size="sm">Orders</AnchorLink>
-        <AnchorLink to="/webhooks" search={{ owner: username }} size="sm">Webhooks</AnchorLink>
+        {seen && <AnchorLink to="/orders" search={{ owner: username }} size="sm">Orders</AnchorLink>}
+        {seen && <AnchorLink to="/webhooks" search={{ owner: username }} size="sm">Webhooks</AnchorLink>}
         <AnchorLink to="/people" search={{ tab: 'audit', by: username }} size="sm">What they did</AnchorLink>
         {seen && <Button renderRoot={(props) => <Link to="/mails" search={{ to: username }} {...props} />} variant="default" leftSection={<IconMail size={16} />}>Mails</Button>}
         {seen && <Button variant="default" leftSection={<IconTrash size={16} />} onClick={open}>Delete the user</Button>}

@@ -27,7 +27,7 @@ export function DeletePlant({ plant: { value: { id, name }, etag } }: { readonly
     onSuccess: async () => {
       forgetAdded(id);
       sayDone(`${name} was deleted.`);
-      await navigate({ to: '/plants' });
+      await navigate({ to: '/plants', replace: true });
       client.removeQueries({ queryKey: ['plant', id] });
       void client.invalidateQueries({ queryKey: ['plants'] });
     },

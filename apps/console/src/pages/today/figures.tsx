@@ -96,11 +96,12 @@ const Legend = ({ parts }: { readonly parts: readonly { readonly name: string; r
 
 const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit' });
 
-export function OrdersPerMinute({ figures: { perMinute, isCut }, isFailed }: { readonly figures: DayFigures; readonly isFailed: boolean }): ReactNode {
+export function OrdersPerMinute({ figures: { perMinute, isRead, isCut }, isFailed }: { readonly figures: DayFigures; readonly isFailed: boolean }): ReactNode {
   const total = perMinute.reduce((sum, { placed }) => sum + placed, 0);
   const text = `${isCut ? 'the newest ' : ''}${counted(total, 'order')} in the last hour`;
   const data = useStable(perMinute.map(({ at, placed }) => ({ time: clock.format(at), orders: placed })));
   // Otherwise the page would count 0.
+  if (!isRead && !isFailed) return <Card title="Orders per minute"><Skeleton h={height} /></Card>;
   if (isFailed) return <Card title="Orders per minute"><Text size="sm" c="dimmed">Unknown</Text></Card>;
   return (
     <Card title="Orders per minute" aside={<Text size="xs" c="dimmed" className="numbers">{text}</Text>}>

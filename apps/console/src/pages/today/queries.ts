@@ -119,7 +119,7 @@ export function useFailingWebhooks(): Counted {
     isOffered,
     value: `${valueOf(data?.count, error)}${data?.isMore ? '+' : ''}`,
     count: data?.count ?? 0,
-    text: data?.count === 0 ? 'none' : 'no answer, an error, or disabled',
+    text: data?.count === 0 ? 'none' : 'no answer or an error',
     error,
   };
 }

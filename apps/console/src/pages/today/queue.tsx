@@ -1,6 +1,7 @@
 import { Skeleton, Stack, Table, Text } from '@mantine/core';
 import { IconTruckDelivery } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
+import { useMay } from '../../auth/session.js';
 import { usePlantName } from '../../shop/plant-name.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { Card } from '../../ui/card.js';
@@ -17,6 +18,7 @@ export const Queue = (orders: Parameters<typeof ToShip>[0]): ReactNode => <Stack
 /** The oldest paid orders that are not shipped. */
 function ToShip({ open, isFailed }: { readonly open: OpenOrders | undefined; readonly isFailed: boolean }): ReactNode {
   const waiting = open?.waiting ?? [];
+  const seesOwners = useMay('read:orders');
   return (
     <Card title="Waiting longest for shipment">
       {!open && (isFailed ? <Text size="sm" c="dimmed">Unknown</Text> : <Skeleton h={80} />)}
@@ -25,7 +27,7 @@ function ToShip({ open, isFailed }: { readonly open: OpenOrders | undefined; rea
         <Table.ScrollContainer minWidth={420}>
           <Table>
             <Table.Thead>
-              <Table.Tr><Table.Th>Order</Table.Th><Table.Th>Placed</Table.Th><Table.Th>Plant</Table.Th><Table.Th ta="right">Units</Table.Th><Table.Th visibleFrom="sm">Owner</Table.Th></Table.Tr>
+              <Table.Tr><Table.Th>Order</Table.Th><Table.Th>Placed</Table.Th><Table.Th>Plant</Table.Th><Table.Th ta="right">Units</Table.Th>{seesOwners && <Table.Th visibleFrom="sm">Owner</Table.Th>}</Table.Tr>
             </Table.Thead>
             <Table.Tbody>
               {waiting.map(({ id, plantId, quantity, placedAt, owner }) => (
@@ -34,7 +36,7 @@ function ToShip({ open, isFailed }: { readonly open: OpenOrders | undefined; rea
                   <Table.Td style={{ whiteSpace: 'nowrap' }}><Time at={placedAt} /></Table.Td>
                   <Table.Td miw={130}><PlantName plantId={plantId} /></Table.Td>
                   <Table.Td ta="right" className="numbers">{formatNumber(quantity)}</Table.Td>
-                  <Table.Td visibleFrom="sm">{owner ?? <Text span c="dimmed" inherit>–</Text>}</Table.Td>
+                  {seesOwners && <Table.Td visibleFrom="sm">{owner ?? <Text span c="dimmed" inherit>–</Text>}</Table.Td>}
                 </Table.Tr>
               ))}
             </Table.Tbody>

@@ -17,7 +17,7 @@ export function DeleteWebhook({ webhook, onClose }: { readonly webhook: Webhook;
     mutationFn: () => shop.DELETE('/webhooks/{webhookId}', { params: { path: { webhookId } } }),
     onSuccess: async () => {
       sayDone('The webhook is deleted.');
-      await navigate({ to: '/webhooks' });
+      await navigate({ to: '/webhooks', replace: true });
       client.removeQueries({ queryKey: ['webhook', webhookId] });
       await client.invalidateQueries({ queryKey: ['webhooks'] });
     },

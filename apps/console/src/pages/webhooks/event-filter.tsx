@@ -1,5 +1,6 @@
 import { Badge, Checkbox, Group, MultiSelect, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { useMay } from '../../auth/session.js';
 import { PlantField } from '../../ui/plant-field.js';
 import { faultOf } from '../../ui/problem.js';
 import type { Draft } from '../../ui/use-draft.js';
@@ -30,11 +31,12 @@ export const filterOf = ({ eventTypes, plantId, newStatuses }: EventFilterValues
 /** The fields of the filter. @param children a field beside the plant's */
 export function EventFilterFields({ draft, error, children }: { readonly draft: Pick<Draft<EventFilterValues>, 'value' | 'change'>; readonly error: unknown; readonly children?: ReactNode }): ReactNode {
   const { eventTypes, plantId, plantText, newStatuses } = draft.value;
+  const seesStock = useMay('write:stock');
   return (
     <>
       <Checkbox.Group label="Events" value={eventTypes} onChange={(value) => draft.change({ eventTypes: value })} error={eventTypes.length === 0 ? 'Choose at least one.' : faultOf(error, 'eventTypes')}>
         <Stack gap={6} mt={4}>
-          {allTypes.map((type) => <Checkbox key={type} value={type} label={<>{eventLabels[type]} <Text span c="dimmed" size="sm">{type}</Text></>} />)}
+          {allTypes.filter((type) => seesStock || !type.startsWith('stock.') || eventTypes.includes(type)).map((type) => <Checkbox key={type} value={type} label={<>{eventLabels[type]} <Text span c="dimmed" size="sm">{type}</Text></>} />)}
         </Stack>
       </Checkbox.Group>
       <Group grow align="flex-start">

@@ -1,8 +1,8 @@
 import { Badge, Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Time } from '../../ui/time.js';
-import { type Health, healthOf, shortHealthOf } from './health.js';
-import { recent, usePendingDeliveries, useRecentDeliveries, type Webhook } from './webhook-reads.js';
+import { type Health, healthOf, recent, shortHealthOf } from './health.js';
+import { usePendingDeliveries, useRecentDeliveries, type Webhook } from './webhook-reads.js';
 
 /** The endpoint's health and its reason, from the newest deliveries. */
 export function HealthBadge({ webhook }: { readonly webhook: Webhook }): ReactNode {

@@ -8,6 +8,9 @@ export interface Health {
   readonly why: string;
 }
 
+/** The newest deliveries, and the newest that are pending, which determine an endpoint's health: a page of each. */
+export const recent = 100;
+
 type HealthFacts = Pick<Webhook, 'state' | 'disabledReason' | 'failingSince' | 'lastError'>;
 
 /**
@@ -28,14 +31,14 @@ export function healthOf(webhook: HealthFacts, deliveries: readonly Delivery[], 
   }
   if (last.error !== undefined) return { label: 'Failing', color: 'red', why: last.error };
   const waiting = pending.filter((one) => one.state === 'pending' && one.attempts.length > 0).length;
-  if (waiting > 0) return { label: 'Recovering', color: 'yellow', why: `It answers again. ${counted(waiting, 'event waits', 'events wait')} to be tried again.` };
+  if (waiting > 0) return { label: 'Recovering', color: 'yellow', why: `It answers again. ${pending.length < recent ? counted(waiting, 'event waits', 'events wait') : 'Many events wait'} to be tried again.` };
   return { label: 'Healthy', color: 'green', why: 'The last attempt succeeded.' };
 }
 
 /** Returns what the shop itself says of an endpoint's health, where its deliveries are not read. */
 export function shortHealthOf({ state, disabledReason, failingSince, lastError = 'The last attempt failed.' }: HealthFacts): Health {
   if (state === 'disabled') return { label: 'Disabled', color: disabledReason === undefined ? 'gray' : 'red', why: whyDisabled(disabledReason) };
-  return failingSince === undefined ? { label: 'Not failing', color: 'green', why: '' } : { label: 'Failing', color: 'red', why: lastError };
+  return failingSince === undefined ? { label: 'Not failing', color: 'gray', why: '' } : { label: 'Failing', color: 'red', why: lastError };
 }
 
 export function whyDisabled(reason: Webhook['disabledReason']): string {

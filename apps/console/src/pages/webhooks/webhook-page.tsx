@@ -22,6 +22,7 @@ import { ReplayDialog } from './replay-dialog.js';
 import { RotateSecret } from './rotate-secret.js';
 import { useSetState } from './use-set-state.js';
 import { useWebhook, type Webhook } from './webhook-reads.js';
+import { leftWebhooks } from './webhooks-search.js';
 
 const route = getRouteApi('/webhooks/$webhookId');
 
@@ -30,7 +31,7 @@ export function WebhookPage(): ReactNode {
   const { data, error, isPending } = useWebhook(webhookId);
   return (
     <>
-      <Anchor component={Link} to="/webhooks" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All webhooks</Group></Anchor>
+      <Anchor renderRoot={(props) => <Link to="/webhooks" search={leftWebhooks.get()} {...props} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> Back to the webhooks</Group></Anchor>
       {data === undefined ? <PageHeader title="Webhook" /> : data.webhook.owner === undefined ? <Header webhook={data.webhook} etag={data.etag} /> : <OthersHeader webhook={data.webhook} owner={data.webhook.owner} />}
       {isPending && <Loading />}
       <ProblemAlert error={error} title="The webhook could not be loaded" />

@@ -2,6 +2,7 @@ import type { components, Shop } from '@plant-shop/client';
 import { type InfiniteData, keepPreviousData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useMay, useShop } from '../../auth/session.js';
 import { nextCursor } from '../../ui/next-cursor.js';
+import { recent } from './health.js';
 import type { WebhooksSearch } from './webhooks-search.js';
 
 export type Webhook = components['schemas']['Webhook'];
@@ -32,8 +33,6 @@ export interface Waiting {
 
 const endpointsMs = 5_000;
 const deliveriesMs = 3_000;
-/** The newest deliveries, and the newest that are pending, which determine an endpoint's health. */
-export const recent = 100;
 const mostListed = 1_000;
 
 export interface WebhooksPage {

@@ -38,7 +38,7 @@ export function WebhooksPage(): ReactNode {
   const newButton = <Button leftSection={<IconPlus size={16} />} onClick={open}>New webhook</Button>;
   return (
     <>
-      <PageHeader title="Webhooks" text={`Endpoints to which the shop sends order events. ${seesAll ? 'You see those of all users, and change your own.' : 'You see only your own.'}`}>{newButton}</PageHeader>
+      <PageHeader title="Webhooks" tab={failing ? 'Failing' : undefined} text={`Endpoints to which the shop sends order events. ${seesAll ? 'You see those of all users, and change your own.' : 'You see only your own.'}`}>{newButton}</PageHeader>
       {(seesAll || isFiltered || webhooks.length > 1) && (
         <Group align="flex-end" mb="sm">
           {seesAll && <UserField label="Owner" placeholder="Anyone" w={220} value={typed} onChange={type} />}

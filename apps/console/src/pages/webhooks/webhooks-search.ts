@@ -1,3 +1,4 @@
+import { Cell } from '../../shop/cell.js';
 import type { DeliveryState } from './webhook-reads.js';
 
 /** The filters of the list of webhooks, kept in the URL. */
@@ -8,9 +9,12 @@ export interface WebhooksSearch {
 }
 
 export const webhooksSearch = ({ owner, failing }: Record<string, unknown>): WebhooksSearch => ({
-  ...(typeof owner === 'string' && owner !== '' && { owner }),
+  ...(typeof owner === 'string' && owner !== '' && owner !== '*' && { owner }),
   ...(failing === true && { failing }),
 });
+
+/** The list as it was left last, to go back to. */
+export const leftWebhooks = new Cell<WebhooksSearch>({});
 
 export const deliveryStates: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed'];
 

@@ -36,7 +36,7 @@ export function PrintDialog({ orders, onClose }: { readonly orders: readonly Ord
         {withoutAddress > 0 && paper !== 'pick' && <Text size="sm">{counted(withoutAddress, 'order has', 'orders have')} no address. Their papers name the owner.</Text>}
         <Group justify="flex-end">
           <BackButton />
-          <Button leftSection={<IconPrinter size={16} />} onClick={() => window.print()}>Print</Button>
+          <Button leftSection={<IconPrinter size={16} />} onClick={() => window.print()} data-autofocus>Print</Button>
         </Group>
       </Stack>
       {createPortal(

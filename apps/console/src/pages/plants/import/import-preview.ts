@@ -31,17 +31,36 @@ export interface PreviewState {
 
 /** What Excel saves in Western Europe and America, unless told to write UTF-8. */
 const usualEncoding = 'windows-1252';
+/** Bytes of the file from which its encoding is guessed. */
+const mostSeen = 64 * 1024;
 const mostExamples = 3;
 /** Rows from which the separator of tags is guessed. */
 const mostRead = 200;
 
 /** How the file before was read. Its correction begins with the same columns, and what was chosen for them by hand stays. */
-let readBefore: Pick<PreviewState, 'encoding' | 'tagSeparator' | 'columns'> = { encoding: usualEncoding, tagSeparator: '|', columns: [] };
+let readBefore: Pick<PreviewState, 'encoding' | 'tagSeparator' | 'columns'> & { readonly seems: string | undefined } = { encoding: usualEncoding, tagSeparator: '|', columns: [], seems: undefined };
+
+/** Windows-1251 has letters where Windows-1252 has accented ones: words are of these alone, while accents are far apart. */
+export function seemsCyrillic(bytes: Uint8Array): boolean {
+  let [beyondAscii, inWords, run] = [0, 0, 0];
+  for (const byte of [...bytes, 0]) {
+    if (byte >= 0x80) beyondAscii += 1;
+    if (byte >= 0xc0) {
+      run += 1;
+      continue;
+    }
+    if (run >= 3) inWords += run;
+    run = 0;
+  }
+  return inWords * 2 > beyondAscii;
+}
 
 /** A file before it is imported: how it is read, and what importing it would do. */
 export class ImportPreview {
   readonly state: Cell<PreviewState>;
   private checking = new AbortController();
+  /** The encoding of a file that is not UTF-8, as guessed. */
+  private seems: string | undefined;
 
   constructor(
     private readonly shop: Shop,
@@ -78,9 +97,15 @@ export class ImportPreview {
       await this.check(signal);
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof BadEncoding && chosen.encoding === undefined && this.state.get().file?.format === 'csv') await this.open({ ...chosen, encoding: readBefore.encoding === 'utf-8' ? usualEncoding : readBefore.encoding });
+      if (error instanceof BadEncoding && chosen.encoding === undefined && this.state.get().file?.format === 'csv') await this.open({ ...chosen, encoding: await this.encoding() });
       else this.change({ error });
     }
+  }
+
+  /** Of a file that is not UTF-8: what it seems to be, or what was chosen by hand for a file that seemed the same. */
+  private async encoding(): Promise<string> {
+    this.seems = seemsCyrillic(new Uint8Array(await this.source.slice(0, mostSeen).arrayBuffer())) ? 'windows-1251' : usualEncoding;
+    return readBefore.seems === this.seems ? readBefore.encoding : this.seems;
   }
 
   /** Says what a column holds. Another one that held it is left out. */
@@ -136,7 +161,7 @@ export class ImportPreview {
     const state = { ...this.state.get(), ...changed };
     this.state.set(state);
     const { encoding, tagSeparator, columns } = state;
-    if (columns.length > 0) readBefore = { encoding, tagSeparator, columns };
+    if (columns.length > 0) readBefore = { encoding, tagSeparator, columns, seems: this.seems };
   }
 }
 

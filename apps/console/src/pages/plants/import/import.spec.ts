@@ -272,6 +272,22 @@ describe('the preview says what the import does', () => {
   });
 });
 
+describe('a file of one byte a letter', () => {
+  /** Cyrillic letters as in Windows-1251, others as in Windows-1252. */
+  const bytesOf = (text: string): number[] => Array.from(text, (one) => (one >= 'А' && one <= 'я' ? one.charCodeAt(0) - 0x410 + 0xc0 : one.charCodeAt(0)));
+  const encodingOf = async (bytes: readonly number[]): Promise<unknown> => {
+    const preview = new ImportPreview(new TestShop().client, new File([new Uint8Array(bytes)], 'list.csv'));
+    await preview.open();
+    return [preview.state.get().encoding, preview.state.get().columns.map(({ name }) => name)];
+  };
+
+  it('is read as Cyrillic if its words are, and else as Western', async () => {
+    expect(await encodingOf(bytesOf('Название;Цена\nФикус Бенджамина;12\n'))).toEqual(['windows-1251', ['Название', 'Цена']]);
+    expect(await encodingOf(bytesOf('Имя\nФикус\n'))).toEqual(['windows-1251', ['Имя']]);
+    expect(await encodingOf(bytesOf('Name;Größe\nÖ, ä und ï: Köln, Façade;12\n'))).toEqual(['windows-1252', ['Name', 'Größe']]);
+  });
+});
+
 describe('what separates several tags', () => {
   const open = async (...lines: string[]): Promise<ImportPreview> => {
     const preview = new ImportPreview(new TestShop().client, new File([lines.join('\n')], 'list.csv'));
