@@ -41,7 +41,7 @@ const mostRead = 200;
 let readBefore: Pick<PreviewState, 'encoding' | 'tagSeparator' | 'columns'> & { readonly seems: string | undefined } = { encoding: usualEncoding, tagSeparator: '|', columns: [], seems: undefined };
 
 /** Windows-1251 has letters where Windows-1252 has accented ones: words are of these alone, while accents are far apart. */
-export function seemsCyrillic(bytes: Uint8Array): boolean {
+function seemsCyrillic(bytes: Uint8Array): boolean {
   let [beyondAscii, inWords, run] = [0, 0, 0];
   for (const byte of [...bytes, 0]) {
     if (byte >= 0x80) beyondAscii += 1;
