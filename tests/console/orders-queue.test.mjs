@@ -315,6 +315,7 @@ describe('the orders as a work queue', () => {
     });
     await selectedOf(page).getByRole('button', { name: 'Print' }).click();
     const dialog = page.getByRole('dialog', { name: 'Print for 2 orders' });
+    await dialog.getByRole('button', { name: 'Print' }).and(page.locator(':focus')).waitFor();
     await dialog.getByText('1 order has no address.').waitFor();
     await visit.assertAccessible();
     const papers = page.locator('[data-papers]');

@@ -237,6 +237,7 @@ describe('the orders pages', () => {
     const actions = page.getByRole('group', { name: 'Actions' }).getByRole('button');
     await actions.first().waitFor();
     assert.deepEqual(await actions.allTextContents(), ['Cancel the order']);
+    assert.equal(await page.getByRole('rowheader', { name: 'Owner' }).count(), 0);
     await page.getByRole('link', { name: 'Orders', exact: true }).first().click();
     await page.getByText('1 order', { exact: true }).waitFor();
     assert.equal(await page.getByRole('combobox', { name: 'Owner' }).count(), 0);

@@ -124,7 +124,7 @@ describe('the place', () => {
     const { page } = visit;
     await heading(page, name).waitFor();
     assert.equal(await page.title(), `${name} · Plant shop`);
-    for (const path of ['/orders/abc', '/orders/1.5', '/plants/0']) {
+    for (const path of ['/orders/abc', '/orders/1.5', '/plants/0', '/webhooks/nope', '/destinations/x']) {
       await page.goto(`${address}/console${path}`);
       await heading(page, 'Page not found').waitFor();
       assert.equal(await page.title(), 'Page not found · Plant shop');

@@ -91,6 +91,18 @@ describe('a state that is not good', () => {
     await visit.leave(/ERR_INTERNET_DISCONNECTED/);
   });
 
+  test('is an unknown number of orders: none is not counted as none', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/webhooks' });
+    const { page } = visit;
+    await page.route(/\/store\/order\?.*placedFrom/, () => undefined);
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Today' }).click();
+    await page.getByRole('heading', { name: 'Orders per minute' }).waitFor();
+    await page.getByRole('region', { name: 'Refunds due' }).getByText(/none|returned/).waitFor();
+    assert.equal(await page.getByText('orders in the last hour').count(), 0);
+    await page.unrouteAll();
+    await visit.leave();
+  });
+
   test('of one service leaves the rest of the console: it opens although the catalog hangs', async () => {
     const visit = await chrome.visit(demoAdmin, { path: '/orders' });
     const { page } = visit;

@@ -37,6 +37,7 @@ describe('the webhooks pages', () => {
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     await pressEnterOn(page.getByRole('button', { name: 'New webhook' }));
     await page.getByLabel('Address').and(page.locator(':focus')).waitFor();
+    assert.equal(await page.getByText('stock.low').count(), 0, 'a customer may not have these');
     await page.keyboard.type(receiver.url);
     await page.keyboard.press('Tab');
     await page.keyboard.type('Potting machine');
@@ -57,6 +58,8 @@ describe('the webhooks pages', () => {
     await page.getByRole('dialog').getByText(`Potting machine (${receiver.url})`).waitFor();
     await pressEnterOn(page.getByRole('button', { name: 'Delete the webhook' }));
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    await page.goBack();
+    assert.match(page.url(), /\/webhooks$/);
     await visit.leave();
   });
 

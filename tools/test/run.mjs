@@ -8,7 +8,7 @@ import { durationsOfFiles } from './node-reporter.mjs';
 import { tallyOfJest, tallyOfTap } from './results.mjs';
 
 /** A step that takes longer hangs, even on a busy machine. */
-const LONGEST_MS = 45 * 60_000;
+const LONGEST_MS = 25 * 60_000;
 
 /** @typedef {Pick<import('./steps.mjs').StepContext, 'folder' | 'env' | 'stop' | 'durations' | 'duration'> & { fd?: number }} Place fd: of the commands' output, by default the terminal */
 
@@ -52,7 +52,7 @@ export async function nodeTests(place, name, files, { limit = AbortSignal.timeou
 }
 
 /**
- * Runs a command on the pinned Node, for 45 minutes at most.
+ * Runs a command on the pinned Node, for 25 minutes at most.
  * @param {Omit<Place, 'folder'>} place
  * @param {string[]} args
  * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal | undefined }} [options]

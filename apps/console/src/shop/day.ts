@@ -174,7 +174,7 @@ export class LiveDay {
       day.isCut = true;
       break;
     }
-    day.isRead = true;
+    if (from === 0) day.isRead = true;
     this.publishSoon();
   }
 

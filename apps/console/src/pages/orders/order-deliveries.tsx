@@ -36,7 +36,7 @@ export function OrderDeliveries({ order }: { readonly order: Order }): ReactNode
                       {(webhook.owner !== undefined || eventType !== undefined) && <Text size="xs" c="dimmed">{[webhook.owner, eventType === undefined ? '' : eventLabel(eventType)].filter(Boolean).join(' · ')}</Text>}
                     </Table.Td>
                     <Table.Td><StatusBadge status={state} /></Table.Td>
-                    <Table.Td style={{ overflowWrap: 'anywhere' }}>{last === undefined ? <Text span inherit c="dimmed">Waiting for its turn</Text> : <>{attemptText(last)} <Text span inherit c="dimmed"><Time at={last.at} /></Text></>}</Table.Td>
+                    <Table.Td style={{ overflowWrap: 'anywhere' }}>{last === undefined ? <Text span inherit c="dimmed">{state === 'pending' ? 'Waiting for its turn' : 'None'}</Text> : <>{attemptText(last)} <Text span inherit c="dimmed"><Time at={last.at} /></Text></>}</Table.Td>
                   </Table.Tr>
                 );
               })}

@@ -12,7 +12,7 @@ import { DeliveryDetails } from './delivery-details.js';
 import { DeliveryRow } from './delivery-row.js';
 import { ResendDialog, ResendFailed } from './resend-dialog.js';
 import { mostResent, ResendRun } from './resend-run.js';
-import { type Delivery, type DeliveryState, useDeliveries, type Webhook } from './webhook-reads.js';
+import { type Delivery, type DeliveryState, isOwn, useDeliveries, type Webhook } from './webhook-reads.js';
 
 const route = getRouteApi('/webhooks/$webhookId');
 
@@ -27,7 +27,7 @@ export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNod
     <section aria-labelledby="deliveries">
       <Group justify="space-between" mb="sm">
         <Title order={2} size="h4" id="deliveries">Deliveries</Title>
-        {webhook.owner === undefined && <Button size="xs" variant="default" ml="auto" onClick={() => setFinding(true)}>Send again what failed</Button>}
+        {isOwn(webhook) && <Button size="xs" variant="default" ml="auto" onClick={() => setFinding(true)}>Send again what failed</Button>}
         <SegmentedControl
           size="xs"
           aria-label="State of the deliveries"
@@ -55,11 +55,11 @@ function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly del
   const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
   const [run, setRun] = useState<ResendRun>();
   const shop = useShop();
-  const isOwn = webhook.owner === undefined;
+  const mayUse = isOwn(webhook);
   const chosen = deliveries.filter(({ id }) => selected.has(id)).slice(0, mostResent);
   return (
     <>
-    {isOwn && <Group gap="xs" mb="xs" mih={30} role="group" aria-label="Selected deliveries">
+    {mayUse && <Group gap="xs" mb="xs" mih={30} role="group" aria-label="Selected deliveries">
       <Text size="sm" role="status" {...(chosen.length === 0 && { c: 'dimmed' })}>{chosen.length === 0 ? 'Select deliveries to send several again.' : `${formatNumber(chosen.length)} selected`}</Text>
       {chosen.length > 0 && <Button size="xs" onClick={() => setRun(new ResendRun(shop, webhook.id, chosen))}>Send them again</Button>}
       {chosen.length > 0 && <Button size="xs" variant="subtle" onClick={() => setSelected(new Set())}>Select none</Button>}
@@ -78,13 +78,13 @@ function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly del
       <Table.ScrollContainer minWidth={760}>
         <Table aria-labelledby="deliveries">
           <Table.Thead>
-            <Table.Tr>{isOwn && <Table.Th w={36}><Checkbox size="xs" aria-label="Select all that are shown" checked={chosen.length === deliveries.length} indeterminate={chosen.length > 0 && chosen.length < deliveries.length} onChange={() => setSelected(new Set(chosen.length === deliveries.length ? [] : deliveries.map(({ id }) => id)))} /></Table.Th>}<Table.Th w={44}><VisuallyHidden>Attempts</VisuallyHidden></Table.Th><Table.Th>State</Table.Th><Table.Th>Event</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th>{isOwn && <Table.Th w={120}><VisuallyHidden>Action</VisuallyHidden></Table.Th>}</Table.Tr>
+            <Table.Tr>{mayUse && <Table.Th w={36}><Checkbox size="xs" aria-label="Select all that are shown" checked={chosen.length === deliveries.length} indeterminate={chosen.length > 0 && chosen.length < deliveries.length} onChange={() => setSelected(new Set(chosen.length === deliveries.length ? [] : deliveries.map(({ id }) => id)))} /></Table.Th>}<Table.Th w={44}><VisuallyHidden>Attempts</VisuallyHidden></Table.Th><Table.Th>State</Table.Th><Table.Th>Event</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th>{mayUse && <Table.Th w={120}><VisuallyHidden>Action</VisuallyHidden></Table.Th>}</Table.Tr>
           </Table.Thead>
           <Table.Tbody>
             {deliveries.map((delivery) => (
               <Fragment key={delivery.id}>
                 <DeliveryRow webhook={webhook} delivery={delivery} isOpen={open.has(delivery.id)} isSelected={selected.has(delivery.id)} onToggle={() => setOpen(toggled(open, delivery.id))} onSelect={() => setSelected(toggled(selected, delivery.id))} />
-                {open.has(delivery.id) && <Table.Tr><Table.Td colSpan={isOwn ? 7 : 5} id={`attempts-${delivery.id}`}><DeliveryDetails webhook={webhook} delivery={delivery} /></Table.Td></Table.Tr>}
+                {open.has(delivery.id) && <Table.Tr><Table.Td colSpan={mayUse ? 7 : 5} id={`attempts-${delivery.id}`}><DeliveryDetails webhook={webhook} delivery={delivery} /></Table.Td></Table.Tr>}
               </Fragment>
             ))}
           </Table.Tbody>

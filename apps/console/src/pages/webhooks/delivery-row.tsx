@@ -10,7 +10,7 @@ import { Time, useIsAhead } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { attemptText, DeliveryBadge } from './delivery-details.js';
 import { eventLabel } from './event-labels.js';
-import type { Delivery, Webhook } from './webhook-reads.js';
+import { type Delivery, isOwn, type Webhook } from './webhook-reads.js';
 
 export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, onSelect }: {
   readonly webhook: Webhook;
@@ -32,12 +32,12 @@ export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, o
   });
   const { attempts, attemptsLeft, eventType, orderId, nextAttemptAt, state } = delivery;
   const last = attempts.at(-1);
-  const isOwn = webhook.owner === undefined;
+  const mayUse = isOwn(webhook);
   // Without it, an earlier event of the order comes first; in the past, the endpoint recovers from a failure.
   const isScheduled = useIsAhead(nextAttemptAt);
   return (
     <Table.Tr {...(isSelected && { bg: 'var(--mantine-primary-color-light)' })}>
-      {isOwn && <Table.Td><Checkbox size="xs" aria-label={`Select delivery ${delivery.id}`} checked={isSelected} onChange={onSelect} /></Table.Td>}
+      {mayUse && <Table.Td><Checkbox size="xs" aria-label={`Select delivery ${delivery.id}`} checked={isSelected} onChange={onSelect} /></Table.Td>}
       <Table.Td>
         <ActionIcon variant="subtle" color="gray" aria-expanded={isOpen} aria-controls={isOpen ? `attempts-${delivery.id}` : undefined} aria-label={`Attempts of delivery ${delivery.id}`} onClick={onToggle}>
           {isOpen ? <IconChevronDown size={16} /> : <IconChevronRight size={16} />}
@@ -54,7 +54,7 @@ export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, o
         {state === 'pending' && <Text size="sm" c="dimmed">{isScheduled ? <>Next attempt <Time at={nextAttemptAt} isPlanned /></> : 'Waiting for its turn'}{attempts.length > 0 && attemptsLeft !== undefined && `, ${attemptsLeft} left`}</Text>}
         {resend.error !== null && <Text size="sm" c="red" role="alert">{problemText(resend.error).what}</Text>}
       </Table.Td>
-      {isOwn && <Table.Td><Button size="compact-sm" variant="default" loading={resend.isPending} aria-label={`Send again delivery ${delivery.id}`} onClick={() => resend.mutate()}>Send again</Button></Table.Td>}
+      {mayUse && <Table.Td><Button size="compact-sm" variant="default" loading={resend.isPending} aria-label={`Send again delivery ${delivery.id}`} onClick={() => resend.mutate()}>Send again</Button></Table.Td>}
     </Table.Tr>
   );
 }

@@ -21,7 +21,7 @@ import { HealthBadge } from './health-badge.js';
 import { ReplayDialog } from './replay-dialog.js';
 import { RotateSecret } from './rotate-secret.js';
 import { useSetState } from './use-set-state.js';
-import { useWebhook, type Webhook } from './webhook-reads.js';
+import { isOwn, useWebhook, type Webhook } from './webhook-reads.js';
 import { leftWebhooks } from './webhooks-search.js';
 
 const route = getRouteApi('/webhooks/$webhookId');
@@ -32,7 +32,7 @@ export function WebhookPage(): ReactNode {
   return (
     <>
       <Anchor renderRoot={(props) => <Link to="/webhooks" search={leftWebhooks.get()} {...props} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> Back to the webhooks</Group></Anchor>
-      {data === undefined ? <PageHeader title="Webhook" /> : data.webhook.owner === undefined ? <Header webhook={data.webhook} etag={data.etag} /> : <OthersHeader webhook={data.webhook} owner={data.webhook.owner} />}
+      {data === undefined ? <PageHeader title="Webhook" /> : isOwn(data.webhook) ? <Header webhook={data.webhook} etag={data.etag} /> : <OthersHeader webhook={data.webhook} />}
       {isPending && <Loading />}
       <ProblemAlert error={error} title="The webhook could not be loaded" />
       {data !== undefined && <Facts webhook={data.webhook} />}
@@ -46,7 +46,8 @@ const hostOf = (url: string): string => URL.parse(url)?.host ?? '';
 
 const titleOf = ({ name, url }: Webhook): string => name ?? `Webhook ${hostOf(url)}`;
 
-function OthersHeader({ webhook, owner }: { readonly webhook: Webhook; readonly owner: string }): ReactNode {
+function OthersHeader({ webhook }: { readonly webhook: Webhook }): ReactNode {
+  const { owner = '' } = webhook;
   const seesPeople = useMay('write:users');
   return (
     <>

@@ -14,6 +14,9 @@ export type EventType = Webhook['eventTypes'][number];
 /** What people call the webhook: its name, or without one its address. */
 export const nameOf = ({ name, url }: Pick<Webhook, 'name' | 'url'>): string => name ?? url.replace(/^https?:\/\//, '');
 
+/** The shop names the owner of a webhook that is another user's: it can only be read. */
+export const isOwn = ({ owner }: Pick<Webhook, 'owner'>): boolean => owner === undefined;
+
 /** A webhook with its ETag, for conditional requests. */
 export interface SeenWebhook {
   readonly webhook: Webhook;
@@ -34,6 +37,7 @@ export interface Waiting {
 const endpointsMs = 5_000;
 const deliveriesMs = 3_000;
 const mostListed = 1_000;
+const pageSize = 100;
 
 export interface WebhooksPage {
   readonly webhooks: readonly Webhook[];
@@ -50,7 +54,7 @@ export function useWebhooks({ owner, failing }: WebhooksSearch): UseInfiniteQuer
     refetchInterval: endpointsMs,
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam: cursor, signal }) => {
-      const query = { ...whose, limit: recent, ...(failing && { failing }), ...(cursor !== undefined && { cursor }) };
+      const query = { ...whose, limit: pageSize, ...(failing && { failing }), ...(cursor !== undefined && { cursor }) };
       const { data, response } = await shop.GET('/webhooks', { params: { query }, signal });
       return { webhooks: data, next: nextCursor(response) };
     },

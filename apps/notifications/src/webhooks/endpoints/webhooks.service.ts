@@ -63,9 +63,6 @@ import {
 /** Of the parameter `owner`: all users. */
 const allOwners = '*';
 
-/** Usernames by user id, where they are not shown. */
-const noNames = async (): Promise<ReadonlyMap<string, string>> => new Map();
-
 /** Long enough for names that exist. A name that is not resolved in time is checked when a delivery is sent. */
 const lookUpLimitMs = 2_000;
 
@@ -117,19 +114,20 @@ export class WebhooksService {
     const { principal } = context;
     assertMayUseWebhooks(principal);
     const filter = { ownerId: await this.ownerToList(context, owner), failing };
-    return this.page(filter, requested, owner === undefined ? noNames : (rows) => this.ownerNames(context, rows));
+    return this.page(filter, requested, owner === undefined ? undefined : context);
   }
 
   /** Returns a page of a user's webhooks, newest first. */
   listOf({ userId, ...requested }: ListWebhooksOf): Promise<Page<Webhook>> {
-    return this.page({ ownerId: userId }, requested, noNames);
+    return this.page({ ownerId: userId }, requested);
   }
 
-  private async page(filter: WebhookFilter, requested: PageRequest, namesOf: (webhooks: readonly WebhookEntity[]) => Promise<ReadonlyMap<string, string>>): Promise<Page<Webhook>> {
+  /** @param shownTo who sees the owners' names; undefined: nobody */
+  private async page(filter: WebhookFilter, requested: PageRequest, shownTo?: RpcContext): Promise<Page<Webhook>> {
     const paging = new Paging('webhooks', byNumber, [filter.ownerId ?? 'everybody', ...(filter.failing === undefined ? [] : [`failing ${filter.failing}`])]);
     const bounds = paging.bounds(requested);
     const rows = await listWebhooks(this.database, filter, bounds);
-    const [backlogs, names] = await Promise.all([findBacklogs(this.database, rows.map(({ id }) => id), this.options.webhooks.pending), namesOf(rows)]);
+    const [backlogs, names] = await Promise.all([findBacklogs(this.database, rows.map(({ id }) => id), this.options.webhooks.pending), this.ownerNames(shownTo, rows)]);
     return paging.page(rows, bounds, { entry: (row) => toWebhook(row, backlogs.get(row.id), names.get(row.ownerId)), position: (row) => row.position });
   }
 
@@ -142,10 +140,10 @@ export class WebhooksService {
     return userId;
   }
 
-  /** Resolves the owners' current usernames in one call. Omits deleted users. */
-  private async ownerNames(context: RpcContext, webhooks: readonly WebhookEntity[]): Promise<ReadonlyMap<string, string>> {
+  /** Resolves the owners' current usernames in one call, if somebody sees them. Omits deleted users. */
+  private async ownerNames(context: RpcContext | undefined, webhooks: readonly WebhookEntity[]): Promise<ReadonlyMap<string, string>> {
     const userIds = [...new Set(webhooks.map(({ ownerId }) => ownerId))];
-    const users = userIds.length === 0 ? [] : await this.rpc.call(identity.resolveUserIds, { userIds }, context);
+    const users = context === undefined || userIds.length === 0 ? [] : await this.rpc.call(identity.resolveUserIds, { userIds }, context);
     return new Map(users.map(({ userId, username }) => [userId, username]));
   }
 
@@ -154,7 +152,7 @@ export class WebhooksService {
     assertMayUseWebhooks(principal);
     const webhook = await findWebhook(this.database, principal, id);
     const isOwn = webhook.ownerId === principal.subject;
-    const [backlogs, names] = await Promise.all([findBacklogs(this.database, [id], this.options.webhooks.pending), isOwn ? noNames() : this.ownerNames(context, [webhook])]);
+    const [backlogs, names] = await Promise.all([findBacklogs(this.database, [id], this.options.webhooks.pending), this.ownerNames(isOwn ? undefined : context, [webhook])]);
     return new Versioned(toWebhook(webhook, backlogs.get(id), names.get(webhook.ownerId)), webhook.version);
   }
 

@@ -42,16 +42,9 @@ let readBefore: Pick<PreviewState, 'encoding' | 'tagSeparator' | 'columns'> & { 
 
 /** Windows-1251 has letters where Windows-1252 has accented ones: words are of these alone, while accents are far apart. */
 function seemsCyrillic(bytes: Uint8Array): boolean {
-  let [beyondAscii, inWords, run] = [0, 0, 0];
-  for (const byte of [...bytes, 0]) {
-    if (byte >= 0x80) beyondAscii += 1;
-    if (byte >= 0xc0) {
-      run += 1;
-      continue;
-    }
-    if (run >= 3) inWords += run;
-    run = 0;
-  }
+  const text = new TextDecoder(usualEncoding).decode(bytes);
+  const beyondAscii = text.match(/[^\0-\x7f]/g)?.length ?? 0;
+  const inWords = text.match(/[À-ÿ]{3,}/g)?.join('').length ?? 0;
   return inWords * 2 > beyondAscii;
 }
 
