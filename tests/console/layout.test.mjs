@@ -11,6 +11,8 @@ const words = 'a plant whose name tells what it is, where it grows and who has f
 async function fill() {
   // First, so that it fails to deliver the events of what follows, which the pages of the orders show.
   const { data: webhook } = await admin.POST('/webhooks', { body: { url: `https://receiver.example/${long}`, name: long.slice(0, 100), description: long } });
+  await admin.POST('/webhooks', { body: { url: `https://${'w'.repeat(60)}.${'w'.repeat(60)}.example/`, name: fresh('Far away') } });
+  await admin.POST('/webhooks', { body: { url: `https://receiver.example/${fresh('one')}`, orderId: 9_007_199_254_740_991, plantId: 2_147_483_647, newStatuses: ['approved', 'delivered', 'cancelled'] } });
   const { data: destination } = await admin.POST('/destinations', { body: { name: long.slice(0, 100), url: 'nats://127.0.0.1:9', stream: long, subject: `${'x'.repeat(50)}.${'y'.repeat(50)}`, credentials: { token: long } } });
   const plantId = await newPlant(1_000_000_000, `${fresh('Long')} ${words}`);
   const unbroken = await newPlant(5, `${fresh('Long')}${long}`);

@@ -65,6 +65,7 @@ describe('the orders pages', () => {
     await happened.getByLabel('Note').fill('Checked.');
     await happened.getByRole('button', { name: 'Add the note' }).click();
     await happened.getByText(new RegExp(`by ${staff.username}, staff$`)).waitFor();
+    await happened.and(page.locator(':focus')).waitFor();
     await visit.leave();
   });
 

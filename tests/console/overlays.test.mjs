@@ -155,7 +155,7 @@ describe('what opens over a page', () => {
     await page.getByRole('button', { name: 'Mark as refunded' }).click();
     await page.getByLabel('Reference').fill(fresh('transfer'));
     await page.keyboard.press('Enter');
-    await page.getByText('completed').waitFor();
+    await page.getByText('completed', { exact: true }).waitFor();
     await page.getByRole('region', { name: 'Refund' }).and(page.locator(':focus')).waitFor();
 
     const plantId = await newPlant();

@@ -287,6 +287,7 @@ describe('the stock', () => {
     await region.getByRole('button', { name: 'Set the stock' }).click();
     await region.getByText('Nobody has counted the units of this plant.').waitFor({ state: 'detached' });
     await region.getByText('Out', { exact: true }).waitFor();
+    await region.and(page.locator(':focus')).waitFor();
     assert.equal((await stockOf(none)).free, 0);
     await page.goBack();
     await assertShows(links, [`${word} other`]);

@@ -6,8 +6,8 @@ const named = 'a[href], button:enabled, input:enabled, select:enabled, textarea:
 type Place = readonly Element[];
 
 /**
- * Keeps the focus near its place when its element goes away: a dialog that closes, a row that is deleted, an action that is done. Otherwise it
- * falls to the body, and who works by keyboard or screen reader begins the page again. @returns a function that ends it
+ * Keeps the focus near its place when its element goes away or is disabled: a dialog that closes, a row that is deleted, an action that is done.
+ * Otherwise it falls to the body, and who works by keyboard or screen reader begins the page again. @returns a function that ends it
  */
 export function keepFocus(): () => void {
   let last: Place = [];
@@ -22,11 +22,13 @@ export function keepFocus(): () => void {
   const restore = (): void => {
     if (document.activeElement !== document.body || last.length === 0) return;
     const [element] = last;
-    // A busy button is disabled, and loses the focus until it is not.
     if (element && isThere(element)) {
-      if (element.matches(':disabled') || !(element instanceof HTMLElement)) return;
-      element.focus({ preventScroll: true });
-      return;
+      // A busy button is disabled, and loses the focus until it is done.
+      if (element.matches('[data-loading]')) return;
+      if (!element.matches(':disabled')) {
+        if (element instanceof HTMLElement) element.focus({ preventScroll: true });
+        return;
+      }
     }
     const dialog = [...document.querySelectorAll('[role=dialog]')].at(-1);
     const next = dialog ?? outside.find((one) => isThere(one) && one.matches(named));
@@ -37,14 +39,14 @@ export function keepFocus(): () => void {
   };
   const release = ({ target }: FocusEvent): void => {
     queueMicrotask(() => {
-      if (!(target instanceof Element) || !target.isConnected || target.matches(':disabled') || document.activeElement !== document.body) return;
+      if (!(target instanceof Element) || !target.isConnected || document.activeElement !== document.body) return;
       // Clicking where nothing takes the focus is no loss of it.
-      if (isThere(target)) last = [];
+      if (isThere(target) && !target.matches(':disabled')) last = [];
       else restore();
     });
   };
   const observer = new MutationObserver(restore);
-  observer.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['disabled'] });
+  observer.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['disabled', 'data-loading'] });
   document.addEventListener('focusin', note);
   document.addEventListener('focusout', release);
   return () => {

@@ -49,9 +49,9 @@ const DestinationTable = ({ destinations }: { readonly destinations: readonly De
         <Table.Tbody>
           {destinations.map((destination) => (
             <Table.Tr key={destination.id}>
-              <Table.Td maw={340}>
-                <Anchor component={Link} to={`/destinations/${destination.id}`} size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>{destination.name}</Anchor>
-                <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{destination.url} · {destination.stream}</Text>
+              <Table.Td maw={340} style={{ overflowWrap: 'anywhere' }}>
+                <Anchor component={Link} to={`/destinations/${destination.id}`} size="sm" fw={500}>{destination.name}</Anchor>
+                <Text size="xs" c="dimmed">{destination.url} · {destination.stream}</Text>
               </Table.Td>
               <Table.Td maw={360}><StatusOf destination={destination} /></Table.Td>
               <Table.Td><EventsOf filter={destination} /></Table.Td>
@@ -68,7 +68,7 @@ export function StatusOf({ destination }: { readonly destination: Destination })
   const { label, color, why } = statusOf(destination);
   return (
     <Group gap="xs">
-      <Badge variant="light" color={color} tt="none" style={{ flexShrink: 0 }}>{label}</Badge>
+      <Badge variant="light" color={color} tt="none" miw="max-content">{label}</Badge>
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{why}</Text>
     </Group>
   );

@@ -13,16 +13,18 @@ export interface Column {
   readonly isNumber?: true;
   /** Of the narrowest column in which nothing is cut, in pixels; those of longer texts end in an ellipsis. */
   readonly width: number;
+  /** Of the room that is left, by default 1. */
+  readonly share?: number;
   readonly cell: (order: Order) => ReactNode;
 }
 
-const plant: Column = { name: 'Plant', width: 104, cell: (order) => <PlantCell order={order} /> };
-const units: Column = { name: 'Units', isNumber: true, width: 60, cell: ({ quantity }) => formatNumber(quantity) };
+const plant: Column = { name: 'Plant', width: 104, share: 2, cell: (order) => <PlantCell order={order} /> };
+const units: Column = { name: 'Units', isNumber: true, width: 60, share: 0, cell: ({ quantity }) => formatNumber(quantity) };
 const placed: Column = { name: 'Placed', width: 80, cell: ({ placedAt }) => <Time at={placedAt} /> };
 const owner: Column = { name: 'Owner', width: 56, cell: ({ owner: name }) => name ?? '–' };
 const status: Column = { name: 'Status', width: 94, cell: (order) => <StatusBadge status={stateOf(order)} /> };
 const shipment: Column = { name: 'Carrier', width: 64, cell: ({ carrier, trackingNumber }) => (carrier === undefined ? '–' : `${carrier} ${trackingNumber ?? ''}`) };
-const refund: Column = { name: 'Refund', width: 94, cell: (order) => (order.refund === undefined ? '–' : <Badge variant="light" color={order.refund === 'due' ? 'orange' : 'gray'} tt="none">{order.refund}</Badge>) };
+const refund: Column = { name: 'Refund', width: 88, cell: (order) => (order.refund === undefined ? '–' : <Badge variant="light" color={order.refund === 'due' ? 'orange' : 'gray'} tt="none">{order.refund}</Badge>) };
 const expires: Column = { name: 'Expires', width: 80, cell: ({ reservedUntil }) => <Time at={reservedUntil} isPlanned /> };
 const shipTo: Column = { name: 'Ship to', width: 90, cell: (order) => [order.shipTo?.city, order.shipTo?.country].filter((one) => one !== undefined).join(', ') || '–' };
 
@@ -42,7 +44,7 @@ function PlantCell({ order: { plant: found, plantId } }: { readonly order: Order
   return (
     <div className={classes['plant']}>
       <PlantPicture photoUrls={found?.photoUrls ?? []} isSmall />
-      <span className={classes['cell']} title={name}>{name}</span>
+      <span className={classes['name']} title={name}>{name}</span>
     </div>
   );
 }

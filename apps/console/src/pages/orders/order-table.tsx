@@ -14,8 +14,8 @@ import { extended, nothingSelected, type Selection, toggled } from './selection.
 const scrollId = 'orders';
 const rowHeight = 44;
 // As in the style sheet: the columns' gap, and a row's padding without one gap.
-const columnGap = 10;
-const padding = 14;
+const columnGap = 8;
+const padding = 16;
 const checkWidth = 22;
 // Of the longest number that the shop assigns.
 const orderWidth = 112;
@@ -50,7 +50,7 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
   useStillView(scrolled, rows);
   const columns = useMemo(() => columnsOf(tab, seesAll), [tab, seesAll]);
   const template = useMemo(() => {
-    const widths = [`${checkWidth}px`, `${orderWidth}px`, ...columns.map(({ width, isNumber }) => (isNumber ? `${width}px` : `minmax(${width}px, 1fr)`))];
+    const widths = [`${checkWidth}px`, `${orderWidth}px`, ...columns.map(({ width, share = 1 }) => `minmax(${width}px, ${share}fr)`)];
     return { gridTemplateColumns: widths.join(' '), minWidth: columns.reduce((sum, { width }) => sum + width + columnGap, padding + checkWidth + orderWidth + 2 * columnGap) };
   }, [columns]);
 

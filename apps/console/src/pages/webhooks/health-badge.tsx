@@ -18,7 +18,7 @@ export const ShortHealth = ({ webhook }: { readonly webhook: Webhook }): ReactNo
 
 const Shown = ({ webhook, health: { label, color, why } }: { readonly webhook: Webhook; readonly health: Health }): ReactNode => (
   <Group gap="xs">
-    <Badge variant="light" color={color} tt="none" style={{ flexShrink: 0 }}>{label}</Badge>
-    {why !== '' && <Text size="sm">{why}{label === 'Failing' && webhook.failingSince !== undefined && <> It began to fail <Time at={webhook.failingSince} />.</>}</Text>}
+    <Badge variant="light" color={color} tt="none" miw="max-content">{label}</Badge>
+    {why !== '' && <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{why}{label === 'Failing' && webhook.failingSince !== undefined && <> It began to fail <Time at={webhook.failingSince} />.</>}</Text>}
   </Group>
 );

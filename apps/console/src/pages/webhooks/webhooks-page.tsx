@@ -69,9 +69,9 @@ const Endpoints = ({ webhooks, isOfAll }: { readonly webhooks: readonly Webhook[
         <Table.Tbody>
           {webhooks.map((webhook) => (
             <Table.Tr key={webhook.id}>
-              <Table.Td maw={340}>
-                <Anchor component={Link} to={`/webhooks/${webhook.id}`} size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>{webhook.name ?? webhook.url}</Anchor>
-                {webhook.name !== undefined && <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{webhook.url}</Text>}
+              <Table.Td maw={340} style={{ overflowWrap: 'anywhere' }}>
+                <Anchor component={Link} to={`/webhooks/${webhook.id}`} size="sm" fw={500}>{webhook.name ?? webhook.url}</Anchor>
+                {webhook.name !== undefined && <Text size="xs" c="dimmed">{webhook.url}</Text>}
                 {webhook.description !== undefined && <Text size="sm" c="dimmed" lineClamp={2}>{webhook.description}</Text>}
               </Table.Td>
               {isOfAll && <Table.Td maw={160} style={{ overflowWrap: 'anywhere' }}>{webhook.owner ?? '–'}</Table.Td>}
