@@ -46,6 +46,7 @@ export class Nats {
   private confirmation = 0;
   private confirmed = 0;
   private readonly refused = new Set<string>();
+  private readonly publishers: (() => void)[] = [];
 
   private constructor(
     readonly connection: NatsConnection,
@@ -145,18 +146,31 @@ export class Nats {
   }
 
   /**
+   * Calls back at the end of this turn of the event loop, together with all others that asked for it: the client sends in one write what they
+   * publish, such as an answer and the event of its change. `publish` must not throw.
+   */
+  atEndOfTurn(publish: () => void): void {
+    if (this.publishers.push(publish) > 1) return;
+    setImmediate(() => {
+      for (const one of this.publishers.splice(0)) one();
+    });
+  }
+
+  /**
    * Publishes JSON that only saves time, since its receivers also look for themselves. Drops it while the server is down: the client would
    * send it after it has reconnected, when it is outdated.
    * @param short sent instead of a message of more than 512 KiB; NATS takes 1 MiB
    */
   announce(subject: string, message: object, short: object): void {
-    if (!this.isUp) return;
     const whole = Buffer.from(JSON.stringify(message));
-    try {
-      this.connection.publish(subject, whole.length <= maxAnnouncedBytes ? whole : JSON.stringify(short));
-    } catch (error) {
-      this.logger.warn({ err: error, subject }, 'message not sent');
-    }
+    this.atEndOfTurn(() => {
+      if (!this.isUp) return;
+      try {
+        this.connection.publish(subject, whole.length <= maxAnnouncedBytes ? whole : JSON.stringify(short));
+      } catch (error) {
+        this.logger.warn({ err: error, subject }, 'message not sent');
+      }
+    });
   }
 
   /** Sends buffered messages and closes the connection. Closes it without sending if the server does not answer within the limit. */

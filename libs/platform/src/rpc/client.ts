@@ -198,7 +198,7 @@ export class RpcClient {
     if (!buffer) {
       buffer = { entries: [], ids: [], bytes: 0 };
       this.buffers.set(service, buffer);
-      setImmediate(() => this.flush(service));
+      this.nats.atEndOfTurn(() => this.flush(service));
     }
     buffer.entries.push(entry);
     buffer.ids.push(id);

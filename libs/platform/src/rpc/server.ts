@@ -247,7 +247,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     if (!buffer) {
       buffer = { reply, entries: [], bytes: 0 };
       this.buffers.set(caller, buffer);
-      setImmediate(() => this.flush(caller));
+      this.nats.atEndOfTurn(() => this.flush(caller));
     }
     buffer.entries.push(entry);
     buffer.bytes += entry.length;
