@@ -205,6 +205,16 @@ describe('plants', () => {
     assert.equal((await stockOf(plant.id)).free, 30);
     assert.equal(await ada.page.getByLabel('Free units').inputValue(), '40');
     await ada.assertAccessible();
+    // Only what could be the stock is sent.
+    for (const text of ['', '1.5', '-1']) {
+      await ada.page.getByLabel('Free units').fill(text);
+      await choice.getByRole('button', { name: /^Set it to/ }).click();
+      await ada.page.getByLabel('Free units').and(ada.page.locator(':focus:invalid')).waitFor();
+    }
+    await ada.page.getByLabel('Free units').fill('40');
+    // She sees what orders change meanwhile.
+    await admin.POST('/store/order', { body: { plantId: plant.id } });
+    await choice.getByRole('button', { name: 'Leave it at 29' }).waitFor();
     // Bob changes it again before Ada has chosen, so she is asked again.
     await set(bob, '31');
     await bob.page.getByText('31 units can be ordered.').waitFor();

@@ -8,8 +8,8 @@ export interface Difference {
   readonly mine: string;
 }
 
-/** Shows both versions after an edit conflict (412), to choose from. The form keeps what was typed. */
-export function ChangedMeanwhile({ title, differences, takeTheirs, keepMine, isBusy, onTakeTheirs, onKeepMine }: {
+/** Shows both versions after an edit conflict (412), to choose from: in the form, which keeps what was typed, and sends it only if it is valid. */
+export function ChangedMeanwhile({ title, differences, takeTheirs, keepMine, isBusy, onTakeTheirs }: {
   readonly title: string;
   readonly differences: readonly Difference[];
   /** The verbs on the buttons: "Keep 30", "Set it to 40". */
@@ -17,7 +17,6 @@ export function ChangedMeanwhile({ title, differences, takeTheirs, keepMine, isB
   readonly keepMine: string;
   readonly isBusy: boolean;
   readonly onTakeTheirs: () => void;
-  readonly onKeepMine: () => void;
 }): ReactNode {
   const choice = useRef<HTMLDivElement>(null);
   // Keyboard users continue at the choice.
@@ -45,7 +44,7 @@ export function ChangedMeanwhile({ title, differences, takeTheirs, keepMine, isB
       </Table>
       <Group>
         <Button variant="default" onClick={onTakeTheirs} disabled={isBusy}>{takeTheirs}</Button>
-        <Button onClick={onKeepMine} loading={isBusy}>{keepMine}</Button>
+        <Button type="submit" loading={isBusy}>{keepMine}</Button>
       </Group>
     </Alert>
   );

@@ -10,11 +10,11 @@ const steps: readonly (readonly [limitMs: number, unitMs: number, unit: Intl.Rel
   [14 * 86_400_000, 86_400_000, 'day'],
 ];
 
-/** "12 sec. ago", "in 3 hr.", the date when it is more than two weeks away. */
-export function relativeTo(at: number, now: number): string {
+/** "12 sec. ago", "in 3 hr.", the date when it is more than two weeks away. @param isPlanned it is still to come, even if a clock is late */
+export function relativeTo(at: number, now: number, isPlanned = false): string {
   const difference = at - now;
   // The clocks of the shop and of the browser differ slightly.
-  if (Math.abs(difference) < 5_000) return 'just now';
+  if (Math.abs(difference) < 5_000) return isPlanned ? 'in a moment' : 'just now';
   const [, unitMs, unit] = steps.find(([limitMs]) => Math.abs(difference) < limitMs) ?? [];
   return unit === undefined || unitMs === undefined ? day.format(at) : words.format(Math.trunc(difference / unitMs), unit);
 }

@@ -49,7 +49,7 @@ function readClock(): number {
 function textOf(at: string | undefined, isPlanned: boolean): string {
   if (at === undefined) return '–';
   const date = Date.parse(at);
-  return relativeTo(isPlanned ? date : Math.min(date, readClock()), readClock());
+  return relativeTo(isPlanned ? date : Math.min(date, readClock()), readClock(), isPlanned);
 }
 
 /** Whether a time lies ahead. A planned one in the past waits for its turn. */

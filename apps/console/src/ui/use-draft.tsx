@@ -23,10 +23,11 @@ export interface Draft<Value extends object> {
 export function useDraft<Value extends object>(form: string, initial: Value): Draft<Value> {
   const key = `${prefix}${usePerson().username} ${form}`;
   const [kept] = useState(() => JSON.parse(sessionStorage.getItem(key) ?? 'null') as Value | null);
-  const [value, setValue] = useState(kept ?? initial);
+  // JSON has no undefined: what was only emptied is as at first again, and no draft.
+  const [value, setValue] = useState({ ...initial, ...kept });
   // Of two changes before the next rendering, both count.
   const latest = useRef(value);
-  const [isRestored, setRestored] = useState(kept !== null);
+  const [isRestored, setRestored] = useState(() => JSON.stringify(value) !== JSON.stringify(initial));
   const show = (shown: Value): void => {
     latest.current = shown;
     setValue(shown);

@@ -45,8 +45,8 @@ const UserTable = ({ users }: { readonly users: readonly User[] }): ReactNode =>
         <Table.Tbody>
           {users.map(({ id, username, firstName = '', lastName = '', email, role }) => (
             <Table.Tr key={id}>
-              <Table.Td style={{ overflowWrap: 'anywhere' }}><Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">{username}</Anchor></Table.Td>
-              <Table.Td style={{ overflowWrap: 'anywhere' }}>{`${firstName} ${lastName}`.trim()}</Table.Td>
+              <Table.Td maw={220} style={{ overflowWrap: 'anywhere' }}><Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">{username}</Anchor></Table.Td>
+              <Table.Td maw={220} style={{ overflowWrap: 'anywhere' }}>{`${firstName} ${lastName}`.trim()}</Table.Td>
               <Table.Td style={{ overflowWrap: 'anywhere' }}>{email}</Table.Td>
               <Table.Td><RoleBadge role={role} /></Table.Td>
             </Table.Tr>

@@ -135,7 +135,7 @@ function freeText(stock: Stock | undefined, verb: string, count: number | undefi
   const { free, reserved } = stock;
   const by = count === undefined ? 0 : changeOf(verb, count, stock);
   const after = by === 0 || free + by < 0 ? '' : `, ${formatNumber(free + by)} afterwards`;
-  const shelf = verb === 'Count' ? ` Count them, and the ${counted(reserved, 'unit')} of unpaid orders, but none of paid ones.` : '';
+  const shelf = verb === 'Count' ? ` Count them${reserved === 0 ? '' : `, and the ${counted(reserved, 'unit')} of unpaid orders`}, but none of paid ones.` : '';
   return `${counted(free, 'unit')} can be ordered now${after}.${shelf}`;
 }
 

@@ -52,7 +52,6 @@ export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Pla
                 keepMine="Overwrite with mine"
                 isBusy={editing.isSaving}
                 onTakeTheirs={editing.takeTheirs}
-                onKeepMine={editing.keepMine}
               />
             ) : mayWrite && (
               <Group justify="flex-end">

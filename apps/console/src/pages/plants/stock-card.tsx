@@ -11,6 +11,7 @@ import { counted, formatNumber } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { RestoredDraft } from '../../ui/use-draft.js';
+import { wholeNumber } from '../../ui/whole-number.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { AdjustStock } from './adjust-stock.js';
 import type { PlantFilter } from './plant-filter.js';
@@ -81,21 +82,26 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
           <WholeNumberInput label="Free units" required max={mostUnits} value={form} onChange={editing.setForm} error={faultOf(editing.error, 'free')} style={{ flex: 1 }} />
           {!theirs && <Button type="submit" disabled={(!editing.isDirty && level !== 'uncounted') || form.trim() === ''} loading={editing.isSaving}>Set the stock</Button>}
         </Group>
+        <ProblemAlert error={editing.error} title="The stock was not set" />
+        {theirs && (
+          <ChangedMeanwhile
+            title="The stock has changed"
+            differences={[{ label: 'Free units', theirs: formatNumber(theirs.value.free), mine: asTyped(form) }]}
+            takeTheirs={`Leave it at ${formatNumber(theirs.value.free)}`}
+            keepMine={`Set it to ${asTyped(form)}`}
+            isBusy={editing.isSaving}
+            onTakeTheirs={editing.takeTheirs}
+          />
+        )}
       </form>
-      <ProblemAlert error={editing.error} title="The stock was not set" />
-      {theirs && (
-        <ChangedMeanwhile
-          title="The stock has changed"
-          differences={[{ label: 'Free units', theirs: formatNumber(theirs.value.free), mine: formatNumber(Number(form)) }]}
-          takeTheirs={`Leave it at ${formatNumber(theirs.value.free)}`}
-          keepMine={`Set it to ${formatNumber(Number(form))}`}
-          isBusy={editing.isSaving}
-          onTakeTheirs={editing.takeTheirs}
-          onKeepMine={editing.keepMine}
-        />
-      )}
     </Stack>
   );
+}
+
+/** A number as it is shown, or what else was typed. */
+function asTyped(text: string): string {
+  const number = wholeNumber(text);
+  return number === undefined ? text.trim() || '…' : formatNumber(number);
 }
 
 /** From how few units on the plant counts as low on stock. */
@@ -119,7 +125,7 @@ function LowMark({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
     },
   });
   const { theirs, form } = editing;
-  const textOf = (mark: string): string => (mark.trim() === '' ? '10, as others' : formatNumber(Number(mark)));
+  const textOf = (mark: string): string => (mark.trim() === '' ? '10, as others' : asTyped(mark));
   return (
     <form onSubmit={(event) => {
       event.preventDefault();
@@ -140,7 +146,6 @@ function LowMark({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
             keepMine={`Set it to ${textOf(form)}`}
             isBusy={editing.isSaving}
             onTakeTheirs={editing.takeTheirs}
-            onKeepMine={editing.keepMine}
           />
         )}
       </Stack>

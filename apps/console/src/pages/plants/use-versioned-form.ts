@@ -15,13 +15,13 @@ export interface VersionedForm<Value, Form> {
   readonly isDirty: boolean;
   /** What was typed before, and is not saved yet. */
   readonly draft: Pick<Draft<object>, 'isRestored' | 'clear'>;
+  /** After a conflict it replaces the newer version. */
   readonly save: () => void;
   readonly isSaving: boolean;
   readonly error: unknown;
   /** The newer version after a conflict; `form` still holds what was typed. */
   readonly theirs: Versioned<Value> | undefined;
   readonly takeTheirs: () => void;
-  readonly keepMine: () => void;
 }
 
 /**
@@ -34,14 +34,16 @@ export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, re
   readonly latest: Versioned<Value>;
   readonly formOf: (value: Value) => Form;
   readonly isSame: (one: Form, other: Form) => boolean;
-  /** Reads the newest version. */
+  /** Reads the newest version, so that it is `latest`. */
   readonly read: () => Promise<Versioned<Value>>;
   /** @throws ShopProblem with status 412 if `base` is outdated */
   readonly write: (form: Form, base: Versioned<Value>) => Promise<Versioned<Value>>;
   readonly onSaved: (saved: Versioned<Value>) => void;
 }): VersionedForm<Value, Form> {
   const { value: { edit }, change, isRestored, clear } = useDraft<{ edit?: Edit<Value, Form> | undefined }>(name, {});
-  const [theirs, setTheirs] = useState<Versioned<Value>>();
+  const [isConflict, setConflict] = useState(false);
+  // It may change again while the user chooses.
+  const theirs = isConflict ? latest : undefined;
   const isNews = (one: Versioned<Value>, other: Versioned<Value>): boolean => !isSame(formOf(one.value), formOf(other.value));
   // Fields that the form does not contain may change meanwhile.
   const base = edit && isNews(edit.base, latest) ? edit.base : latest;
@@ -49,7 +51,7 @@ export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, re
 
   const saving = useChange({
     isRepeatable: true,
-    mutationFn: async (from: Versioned<Value>): Promise<{ saved: Versioned<Value> } | { theirs: Versioned<Value> }> => {
+    mutationFn: async (from: Versioned<Value>): Promise<{ saved: Versioned<Value> } | { asks: true }> => {
       for (let known = from; ; ) {
         try {
           return { saved: await write(form, known) };
@@ -57,25 +59,22 @@ export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, re
           if (!(error instanceof ShopProblem) || error.status !== 412) throw error;
           const newest = await read();
           if (newest.etag === known.etag) throw error;
-          if (isNews(newest, known)) return { theirs: newest };
+          if (isNews(newest, known)) return { asks: true };
           known = newest;
         }
       }
     },
     onSuccess: (outcome) => {
-      if ('theirs' in outcome) {
-        setTheirs(outcome.theirs);
-        return;
-      }
+      setConflict('asks' in outcome);
+      if ('asks' in outcome) return;
       clear();
-      setTheirs(undefined);
       onSaved(outcome.saved);
     },
   });
 
   const takeTheirs = (): void => {
     clear();
-    setTheirs(undefined);
+    setConflict(false);
     saving.reset();
   };
   const isDirty = !isSame(form, formOf(base.value));
@@ -84,13 +83,10 @@ export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, re
     setForm: (changed) => change({ edit: isSame(changed, formOf(base.value)) ? undefined : { base, form: changed } }),
     isDirty,
     draft: { isRestored: isRestored && isDirty, clear: takeTheirs },
-    save: () => saving.mutate(base),
+    save: () => saving.mutate(theirs ?? base),
     isSaving: saving.isPending,
     error: saving.error,
     theirs,
     takeTheirs,
-    keepMine: () => {
-      if (theirs) saving.mutate(theirs);
-    },
   };
 }

@@ -110,12 +110,14 @@ export function OrdersPerMinute({ figures: { perMinute, isRead, isCut }, isFaile
   );
 }
 
-export function DeliveryTime({ figures: { perMinute } }: { readonly figures: DayFigures }): ReactNode {
+export function DeliveryTime({ figures: { perMinute, isRead }, isFailed }: { readonly figures: DayFigures; readonly isFailed: boolean }): ReactNode {
   const last = perMinute.findLast(({ deliveryMs }) => deliveryMs !== undefined)?.deliveryMs;
   const data = useStable(perMinute.map(({ at, deliveryMs }) => ({ time: clock.format(at), seconds: deliveryMs === undefined ? null : deliveryMs / 1_000 })));
   return (
     <Card title="From placing to delivery" aside={<Text size="xs" c="dimmed" className="numbers">{last === undefined ? 'median' : `median, last ${formatDuration(last)}`}</Text>}>
-      {last === undefined ? (
+      {last === undefined && !isRead ? (
+        isFailed ? <Text size="sm" c="dimmed">Unknown</Text> : <Skeleton h={height} />
+      ) : last === undefined ? (
         <Text size="sm" c="dimmed">No order has been delivered since you opened the console. Deliveries appear here as they happen.</Text>
       ) : (
         <Chart><Line data={data} height={height} label={`Median time from placing to delivery, last ${formatDuration(last)}`} /></Chart>

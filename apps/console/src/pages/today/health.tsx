@@ -1,7 +1,7 @@
 import { Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { memo, type ReactNode } from 'react';
-import { useSession } from '../../auth/session.js';
+import { useCell, useSession } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 
@@ -17,6 +17,7 @@ const duties: Readonly<Record<(typeof services)[number], string>> = {
 /** State of the five services, from `/readyz`. */
 export const Health = memo(function Health(): ReactNode {
   const { connection } = useSession();
+  const isOnline = useCell(connection.isOnline);
   const { data, isPending } = useQuery({
     queryKey: ['health'],
     // Of the others, only the gateway knows.
@@ -27,7 +28,7 @@ export const Health = memo(function Health(): ReactNode {
     <Card title="Services">
       <Stack gap="xs" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
         {services.map((service) => {
-          const state = isPending ? '…' : (data?.[service] ?? 'unknown');
+          const state = isPending ? '…' : !isOnline ? 'unknown' : (data?.[service] ?? 'unknown');
           return (
             <Group key={service} component="li" justify="space-between" wrap="nowrap">
               <div>

@@ -56,7 +56,7 @@ export function TodayPage(): ReactNode {
         <Grid.Col span={{ base: 12, md: 4 }}><OrdersByStatus open={open} closed={closed.data} isFailed={(openError ?? closed.error) !== null} /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}><Health /></Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }}><OrdersPerMinute figures={figures} isFailed={error !== undefined} /></Grid.Col>
-        <Grid.Col span={{ base: 12, md: 6 }}><DeliveryTime figures={figures} /></Grid.Col>
+        <Grid.Col span={{ base: 12, md: 6 }}><DeliveryTime figures={figures} isFailed={error !== undefined} /></Grid.Col>
       </Grid>
     </>
   );

@@ -53,7 +53,7 @@ export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
   const offers = (kind: BulkKind): boolean => orders.some(isEligible[kind]);
   return (
     <Group gap="xs" mb="xs" mih={36} role="group" aria-label="Selected orders">
-      <Text size="sm" role="status" className="numbers" {...(orders.length === 0 && { c: 'dimmed' })}>{orders.length === 0 ? 'Select orders to work on several at once.' : `${formatNumber(orders.length)} selected`}</Text>
+      <Text size="sm" role="status" className="numbers" {...(orders.length === 0 && { c: 'dimmed' })}>{orders.length === 0 ? 'Select orders to work on several at once: by click, or by arrow keys and Space.' : `${formatNumber(orders.length)} selected`}</Text>
       {isMore && orders.length < most && (
         <Button size="xs" variant="subtle" loading={isLoading} onClick={() => void selectAll()}>
           {known === undefined || known > most ? `Select the first ${formatNumber(most)} that match` : `Select all ${formatNumber(known)} that match`}

@@ -1,10 +1,12 @@
 import { Button, Checkbox, Group, Progress, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { IconPrinter } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
-import { type KeyboardEvent, memo, type ReactNode, Suspense, useCallback, useRef, useState } from 'react';
-import { useCell } from '../../../auth/session.js';
+import { type KeyboardEvent, memo, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react';
+import { LostPermissions } from '../../../auth/permissions.js';
+import { useCell, useSession } from '../../../auth/session.js';
 import { Dialog, ResultActions } from '../../../ui/dialog.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
+import { ProblemAlert } from '../../../ui/problem-alert.js';
 import { RestoredDraft, useDraft } from '../../../ui/use-draft.js';
 import { useStayHere } from '../../../ui/use-stay-here.js';
 import { PrintDialog } from './bulk-bar.js';
@@ -47,7 +49,13 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
   const changed = rows.filter(({ state }) => state === 'done').map(({ order }) => order);
   const done = changed.length;
   const failed = rows.filter(({ state }) => state === 'failed').length;
-  const open = rows.filter(({ state }) => state !== 'done').map(({ order }) => order.id);
+  const open = rows.filter(({ state, isFinal = false }) => state !== 'done' && !isFinal).map(({ order }) => order.id);
+  const hasResult = isBegun && !isRunning;
+  const lost = useCell(useSession().lost);
+  const isForbidden = hasResult && failed > 0 && lost.size > 0;
+  const mayRetry = open.length > 0 && !isForbidden;
+  // What was refused comes first.
+  const shown = hasResult ? [...rows].sort((one, other) => Number(other.state === 'failed') - Number(one.state === 'failed')) : rows;
   const all = counted(rows.length, 'order');
   const close = (): void => {
     if (isRunning) return;
@@ -67,7 +75,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
         <Stack>
           {!isBegun && <RestoredDraft draft={draft} />}
           {leftOut > 0 && <Text size="sm">{counted(leftOut, 'selected order is', 'selected orders are')} left out. {words[kind].leftOut}</Text>}
-          {kind === 'ship' && open.length > 0 && (
+          {kind === 'ship' && mayRetry && (
             <>
               <TextInput label="Carrier" description="Of all these orders." required {...(!isBegun && { 'data-autofocus': true })} value={change.carrier} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} />
               {!isRunning && <TrackingList ids={open} onNumbers={setNumbers} />}
@@ -83,13 +91,14 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
           )}
           {isBegun && <Progress value={((done + failed) / rows.length) * 100} color={failed > 0 ? 'orange' : 'green'} aria-label="Orders that have a result" />}
           <Text size="sm" role="status" fw={500}>{isBegun ? resultText({ done, failed, count: rows.length, isRunning, word: words[kind].done }) : ''}</Text>
+          {isForbidden && <ProblemAlert error={new LostPermissions([...lost])} />}
           <ul className={classes['rows']} aria-label="Orders" tabIndex={0} onKeyDown={toNextField}>
-            {rows.map((row) => <Row key={row.order.id} row={row} {...(kind === 'ship' && { number: numberOf(row), onNumbers: setNumbers })} done={words[kind].done} />)}
+            {shown.map((row) => <Row key={row.order.id} row={row} {...(kind === 'ship' && { number: numberOf(row), onNumbers: setNumbers })} done={words[kind].done} />)}
           </ul>
-          <ResultActions hasResult={isBegun && !isRunning}>
+          <ResultActions hasResult={hasResult}>
             {isRunning ? <Button variant="default" onClick={() => run.stop()}>Stop</Button> : <Button variant="default" onClick={close}>{isBegun ? 'Close' : 'Back'}</Button>}
-            {kind === 'ship' && done > 0 && !isRunning && <Button {...(open.length > 0 && { variant: 'default' })} leftSection={<IconPrinter size={16} />} data-autofocus onClick={() => setPrinting(true)}>Print for {done === rows.length ? all : `the ${counted(done, 'order')} shipped`}</Button>}
-            {(open.length > 0 || isRunning) && <Button type="submit" color={kind === 'cancel' ? 'red' : 'green'} loading={isRunning}>{isBegun ? `Try ${counted(open.length, 'order')} again` : words[kind].action(all)}</Button>}
+            {kind === 'ship' && done > 0 && !isRunning && <Button {...(mayRetry && { variant: 'default' })} leftSection={<IconPrinter size={16} />} data-autofocus onClick={() => setPrinting(true)}>Print for {done === rows.length ? all : `the ${counted(done, 'order')} shipped`}</Button>}
+            {(mayRetry || isRunning) && <Button type="submit" color={kind === 'cancel' ? 'red' : 'green'} loading={isRunning}>{isBegun ? `Try ${counted(open.length, 'order')} again` : words[kind].action(all)}</Button>}
           </ResultActions>
         </Stack>
       </form>
@@ -138,15 +147,19 @@ const Row = memo(function Row({ row: { order, state, why, requestId }, number, o
 function TrackingList({ ids, onNumbers }: { readonly ids: readonly number[]; readonly onNumbers: (numbers: Readonly<Record<number, string>>) => void }): ReactNode {
   const [text, setText] = useState('');
   const [result, setResult] = useState('');
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [filledIn, setFilledIn] = useState('');
+  useEffect(() => field.current?.setCustomValidity(text.trim() === filledIn ? '' : 'These numbers are not filled in yet. Press “Fill in”, or remove them.'), [text, filledIn]);
   const fill = (): void => {
     const { numbers, unused } = readTrackingList(text, ids);
     onNumbers(numbers);
+    setFilledIn(text.trim());
     const rest = unused.length === 0 ? '' : ` ${counted(unused.length, 'line fits', 'lines fit')} none of the orders: ${unused.slice(0, 5).join(', ')}${unused.length > 5 ? ' …' : ''}`;
     setResult(`${counted(Object.keys(numbers).length, 'number is', 'numbers are')} filled in.${rest}`);
   };
   return (
     <Stack gap={4}>
-      <Textarea label="Paste tracking numbers" description="One a line, in the order below. Or two columns: order and tracking number." autosize minRows={2} maxRows={5} value={text} onChange={({ currentTarget: { value } }) => setText(value)} />
+      <Textarea ref={field} label="Paste tracking numbers" description="One a line, in the order below. Or two columns: order and tracking number." autosize minRows={2} maxRows={5} value={text} onChange={({ currentTarget: { value } }) => setText(value)} />
       <Group gap="xs">
         <Button size="xs" variant="default" disabled={text.trim() === ''} onClick={fill}>Fill in</Button>
         <Text size="sm" role="status" style={{ overflowWrap: 'anywhere' }}>{result}</Text>

@@ -1,5 +1,5 @@
 import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
-import type { Order } from '../../../shop/day.js';
+import { type Order, stateOf } from '../../../shop/day.js';
 import { RowRun } from '../../../shop/row-run.js';
 import { problemText } from '../../../ui/problem-text.js';
 
@@ -19,9 +19,13 @@ export interface BulkRow {
   readonly state: 'waiting' | 'running' | 'done' | 'failed';
   /** Why it failed. */
   readonly why?: string;
+  /** Its present state refuses the change, and would again. */
+  readonly isFinal?: boolean;
   readonly requestId?: string;
 }
 
+/** The codes of an order whose state allows the change no more. */
+const refusals = new Set<string>(['order-not-cancellable', 'order-transition-refused']);
 /** Requests at the same time. */
 const atOnce = 10;
 
@@ -39,17 +43,19 @@ export const isEligible: Readonly<Record<BulkKind, (order: Order) => boolean>> =
   cancel: ({ status, carrier }) => status === 'placed' || (status === 'approved' && carrier === undefined),
 };
 
+class AlreadyShipped extends Error {}
+
 type Shipment = Required<Pick<Order, 'carrier' | 'trackingNumber'>>;
 
 /**
  * Returns the ETag with which an order is shipped, or the order if it has this shipment already.
  * @param seen the order as people saw it
- * @throws Error if it has another shipment by now, which this one would replace without a word
+ * @throws AlreadyShipped if it has another shipment by now, which this one would replace without a word
  */
 export async function etagToShip(shop: Shop, seen: Order, { carrier, trackingNumber }: Shipment): Promise<{ readonly etag: string | undefined } | { readonly shipped: Order }> {
   const { data, response } = await shop.GET('/store/order/{orderId}', { params: { path: { orderId: seen.id } } });
   if (data.carrier === carrier && data.trackingNumber === trackingNumber) return { shipped: data };
-  if (data.carrier !== seen.carrier || data.trackingNumber !== seen.trackingNumber) throw new Error(`It is shipped already, with ${data.carrier ?? ''}, ${data.trackingNumber ?? ''}.`);
+  if (data.carrier !== seen.carrier || data.trackingNumber !== seen.trackingNumber) throw new AlreadyShipped(`It is shipped already, with ${data.carrier ?? ''}, ${data.trackingNumber ?? ''}.`);
   return { etag: response.headers.get('etag') ?? undefined };
 }
 
@@ -76,8 +82,8 @@ export class BulkRun extends RowRun<BulkRow> {
     return { order, state };
   }
 
-  protected isDone({ state }: BulkRow): boolean {
-    return state === 'done';
+  protected isDone({ state, isFinal = false }: BulkRow): boolean {
+    return state === 'done' || isFinal;
   }
 
   private async rowOf(order: Order, change: BulkChange): Promise<BulkRow> {
@@ -87,9 +93,20 @@ export class BulkRun extends RowRun<BulkRow> {
       return { order: { ...order, ...shipment }, state: 'done' };
     } catch (error) {
       if (error instanceof ShopError && error.outcome !== 'unknown') this.unknown.delete(order.id);
+      if (error instanceof AlreadyShipped) return { order, state: 'failed', isFinal: true, why: error.message };
+      if (error instanceof ShopProblem && refusals.has(error.code)) return { order, state: 'failed', isFinal: true, why: await this.stateNow(order) };
       const { what, faults, requestId } = problemText(error);
-      const why = error instanceof ShopProblem && error.code === 'order-not-cancellable' ? 'It is shipped, delivered or cancelled already.' : faults[0] === undefined ? what : `${what} ${faults[0].detail}`;
-      return { order, state: 'failed', why, ...(requestId !== undefined && { requestId }) };
+      return { order, state: 'failed', why: faults[0] === undefined ? what : `${what} ${faults[0].detail}`, ...(requestId !== undefined && { requestId }) };
+    }
+  }
+
+  /** Says in which state an order is by now. */
+  private async stateNow({ id }: Order): Promise<string> {
+    try {
+      const { data } = await this.shop.GET('/store/order/{orderId}', { params: { path: { orderId: id } } });
+      return `It is ${stateOf(data)} by now.`;
+    } catch {
+      return 'It is in another state by now.';
     }
   }
 
