@@ -73,24 +73,12 @@ export class WatchedConnection {
 
   query<Row extends QueryResultRow>(statement: QueryConfig | string): Promise<QueryResult<Row>> {
     const bytes = largeBytesOf(statement);
-    this.gather();
     this.pendingQueries++;
     this.pendingBytes += bytes;
     const settled = bytes === 0 ? this.settled : () => this.settle(bytes);
     const answer = this.client.query<Row>(statement);
     answer.then(settled, settled);
     return answer;
-  }
-
-  /**
-   * Sends the statements of one turn of the event loop in one write: the driver writes the first one alone, and the server wakes for it. At 200
-   * payments a second, a write costs as much as running four statements.
-   */
-  private gather(): void {
-    const { stream } = (this.client as DriverClient).connection;
-    if (stream.writableCorked > 0) return;
-    stream.cork();
-    process.nextTick(() => stream.uncork());
   }
 
   private settle(bytes: number): void {

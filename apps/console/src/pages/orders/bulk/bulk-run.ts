@@ -25,7 +25,7 @@ export interface BulkRow {
 }
 
 /** The codes of an order whose state allows the change no more. */
-const refusals = new Set<string>(['order-not-cancellable', 'order-transition-refused']);
+const refusals = ['order-not-cancellable', 'order-transition-refused'] as const;
 /** Requests at the same time. */
 const atOnce = 10;
 
@@ -94,7 +94,7 @@ export class BulkRun extends RowRun<BulkRow> {
     } catch (error) {
       if (error instanceof ShopError && error.outcome !== 'unknown') this.unknown.delete(order.id);
       if (error instanceof AlreadyShipped) return { order, state: 'failed', isFinal: true, why: error.message };
-      if (error instanceof ShopProblem && refusals.has(error.code)) return { order, state: 'failed', isFinal: true, why: await this.stateNow(order) };
+      if (error instanceof ShopProblem && refusals.some((code) => error.is(code))) return { order, state: 'failed', isFinal: true, why: await this.stateNow(order) };
       const { what, faults, requestId } = problemText(error);
       return { order, state: 'failed', why: faults[0] === undefined ? what : `${what} ${faults[0].detail}`, ...(requestId !== undefined && { requestId }) };
     }
