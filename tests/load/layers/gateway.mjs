@@ -32,6 +32,7 @@ function constant(value, meta) {
 /** Replaces NATS and the services: answers each batch of calls in the next turn of the event loop. Drops other messages. */
 export class Bus {
   isUp = true;
+  atEndOfTurn = setImmediate;
   /** @type {((message: { subject: string, data: Uint8Array }) => void) | undefined} */
   #inbox;
   connection = {

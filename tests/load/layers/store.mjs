@@ -43,6 +43,7 @@ const answers = {
 /** Replaces NATS and the gateway: delivers batches of calls, and counts the answers. */
 class Bus {
   isUp = true;
+  atEndOfTurn = setImmediate;
   batchesReceived = 0;
   /** @type {Map<string, (message: Message) => void>} */
   #listeners = new Map();

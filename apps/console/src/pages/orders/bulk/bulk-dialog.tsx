@@ -3,7 +3,7 @@ import { IconPrinter } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, memo, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { LostPermissions } from '../../../auth/permissions.js';
-import { useCell, useSession } from '../../../auth/session.js';
+import { useCell, useMay } from '../../../auth/session.js';
 import { Dialog, ResultActions } from '../../../ui/dialog.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
@@ -51,8 +51,8 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
   const failed = rows.filter(({ state }) => state === 'failed').length;
   const open = rows.filter(({ state, isFinal = false }) => state !== 'done' && !isFinal).map(({ order }) => order.id);
   const hasResult = isBegun && !isRunning;
-  const lost = useCell(useSession().lost);
-  const isForbidden = hasResult && failed > 0 && lost.size > 0;
+  const needed = kind === 'cancel' ? 'manage:orders' : 'write:shipments';
+  const isForbidden = !useMay(needed) && hasResult && failed > 0;
   const mayRetry = open.length > 0 && !isForbidden;
   // What was refused comes first.
   const shown = hasResult ? [...rows].sort((one, other) => Number(other.state === 'failed') - Number(one.state === 'failed')) : rows;
@@ -91,7 +91,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
           )}
           {isBegun && <Progress value={((done + failed) / rows.length) * 100} color={failed > 0 ? 'orange' : 'green'} aria-label="Orders that have a result" />}
           <Text size="sm" role="status" fw={500}>{isBegun ? resultText({ done, failed, count: rows.length, isRunning, word: words[kind].done }) : ''}</Text>
-          {isForbidden && <ProblemAlert error={new LostPermissions([...lost])} />}
+          {isForbidden && <ProblemAlert error={new LostPermissions([needed])} />}
           <ul className={classes['rows']} aria-label="Orders" tabIndex={0} onKeyDown={toNextField}>
             {shown.map((row) => <Row key={row.order.id} row={row} {...(kind === 'ship' && { number: numberOf(row), onNumbers: setNumbers })} done={words[kind].done} />)}
           </ul>
