@@ -22,6 +22,14 @@ const tableOf = (page) => page.getByRole('table', { name: 'Orders' });
 const selectedOf = (page) => page.getByRole('group', { name: 'Selected orders' });
 /** @param {import('playwright-core').Page} page */
 const selectLoaded = (page) => page.getByRole('checkbox', { name: 'Select all orders that are loaded' }).check();
+/** Selects all orders, and opens the dialog that ships them. @param {import('playwright-core').Page} page */
+async function beginShipping(page) {
+  await selectLoaded(page);
+  await selectedOf(page).getByRole('button', { name: 'Ship' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Carrier').fill('Green Post');
+  return dialog;
+}
 
 describe('the orders as a work queue', () => {
   const chrome = new Chrome();
@@ -197,10 +205,7 @@ describe('the orders as a work queue', () => {
     const visit = await chrome.visit(staff, { path: `/orders?tab=to-ship&plantId=${plantId}` });
     const { page } = visit;
     await page.getByText('200 orders', { exact: true }).waitFor();
-    await selectLoaded(page);
-    await selectedOf(page).getByRole('button', { name: 'Ship' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Ship 200 orders' });
-    await dialog.getByLabel('Carrier').fill('Green Post');
+    const dialog = await beginShipping(page);
     await dialog.getByLabel('Paste tracking numbers').fill(['Order\tTracking number', ...ids.map((id) => `${id}\tGP ${id}`), '1\tnobody’s'].join('\n'));
     await dialog.getByRole('button', { name: 'Fill in' }).click();
     await dialog.getByText('200 numbers are filled in. 1 line fits none of the orders').waitFor();
@@ -241,11 +246,8 @@ describe('the orders as a work queue', () => {
     const visit = await chrome.visit(staff, { path: `/orders?tab=to-ship&plantId=${plantId}` });
     const { page } = visit;
     await page.getByText('2 orders', { exact: true }).waitFor();
-    await selectLoaded(page);
-    await selectedOf(page).getByRole('button', { name: 'Ship' }).click();
-    const dialog = page.getByRole('dialog');
+    const dialog = await beginShipping(page);
     const number = (/** @type {number} */ n) => dialog.getByRole('textbox', { name: `Tracking number of order ${ids[n]}` });
-    await dialog.getByLabel('Carrier').fill('Green Post');
     await number(0).fill('SCAN 1');
     await number(0).press('Enter');
     await number(1).and(page.locator(':focus')).waitFor();
@@ -284,10 +286,7 @@ describe('the orders as a work queue', () => {
     const visit = await chrome.visit(person, { path: `/orders?tab=to-ship&plantId=${plantId}` });
     const { page } = visit;
     await page.getByText('1 order', { exact: true }).waitFor();
-    await selectLoaded(page);
-    await selectedOf(page).getByRole('button', { name: 'Ship' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Carrier').fill('Green Post');
+    const dialog = await beginShipping(page);
     await dialog.getByRole('textbox', { name: /^Tracking number of/ }).fill('SCAN 1');
     await admin.PUT('/user/{username}/role', { params: { path: { username: person.username } }, body: { role: 'customer' } });
     await dialog.getByRole('button', { name: 'Ship 1 order' }).click();

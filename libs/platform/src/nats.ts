@@ -162,9 +162,9 @@ export class Nats {
    * @param short sent instead of a message of more than 512 KiB; NATS takes 1 MiB
    */
   announce(subject: string, message: object, short: object): void {
-    const whole = Buffer.from(JSON.stringify(message));
     this.atEndOfTurn(() => {
       if (!this.isUp) return;
+      const whole = Buffer.from(JSON.stringify(message));
       try {
         this.connection.publish(subject, whole.length <= maxAnnouncedBytes ? whole : JSON.stringify(short));
       } catch (error) {

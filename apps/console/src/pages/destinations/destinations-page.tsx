@@ -1,4 +1,4 @@
-import { Anchor, Badge, Button, Group, Paper, Table, Text } from '@mantine/core';
+import { Anchor, Button, Paper, Table, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconDatabaseExport, IconPlus } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
@@ -8,6 +8,7 @@ import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { ExplainedBadge } from '../../ui/status-badge.js';
 import { EventsOf } from '../webhooks/event-filter.js';
 import { type Destination, useDestinations } from './destination-reads.js';
 import { statusOf } from './destination-status.js';
@@ -66,10 +67,5 @@ const DestinationTable = ({ destinations }: { readonly destinations: readonly De
 /** Whether events are published, and why not. */
 export function StatusOf({ destination }: { readonly destination: Destination }): ReactNode {
   const { label, color, why } = statusOf(destination);
-  return (
-    <Group gap="xs">
-      <Badge variant="light" color={color} tt="none" miw="max-content">{label}</Badge>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{why}</Text>
-    </Group>
-  );
+  return <ExplainedBadge label={label} color={color}>{why}</ExplainedBadge>;
 }

@@ -1,5 +1,6 @@
-import { Badge, Group, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { ExplainedBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
 import { type Health, healthOf, recent, shortHealthOf } from './health.js';
 import { usePendingDeliveries, useRecentDeliveries, type Webhook } from './webhook-reads.js';
@@ -17,8 +18,7 @@ export function HealthBadge({ webhook }: { readonly webhook: Webhook }): ReactNo
 export const ShortHealth = ({ webhook }: { readonly webhook: Webhook }): ReactNode => <Shown webhook={webhook} health={shortHealthOf(webhook)} />;
 
 const Shown = ({ webhook, health: { label, color, why } }: { readonly webhook: Webhook; readonly health: Health }): ReactNode => (
-  <Group gap="xs">
-    <Badge variant="light" color={color} tt="none" miw="max-content">{label}</Badge>
-    {why !== '' && <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{why}{label === 'Failing' && webhook.failingSince !== undefined && <> It began to fail <Time at={webhook.failingSince} />.</>}</Text>}
-  </Group>
+  <ExplainedBadge label={label} color={color}>
+    {why === '' ? undefined : <>{why}{label === 'Failing' && webhook.failingSince !== undefined && <> It began to fail <Time at={webhook.failingSince} />.</>}</>}
+  </ExplainedBadge>
 );

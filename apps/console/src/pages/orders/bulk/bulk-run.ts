@@ -43,6 +43,7 @@ export const isEligible: Readonly<Record<BulkKind, (order: Order) => boolean>> =
   cancel: ({ status, carrier }) => status === 'placed' || (status === 'approved' && carrier === undefined),
 };
 
+/** Somebody else has shipped it; the message says how. */
 class AlreadyShipped extends Error {}
 
 type Shipment = Required<Pick<Order, 'carrier' | 'trackingNumber'>>;
