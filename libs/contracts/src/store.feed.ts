@@ -46,6 +46,7 @@ export interface FeedHead {
 export interface FeedPage extends FeedHead {
   readonly matches: boolean;
   readonly next: number;
+  readonly nothingLost?: boolean;
   readonly epochBegins?: number;
   readonly events: readonly {
     readonly seq: number;

@@ -100,11 +100,14 @@ export function setWatermark(tx: Transaction, before: Watermark, seq: number, ep
   }
 }
 
-/** Records that the log has no events between two numbers, and never will. */
-export function recordGap(tx: Transaction, afterSeq: number, resumesAt: number, epoch: string): void {
+/** Records that the log has no events between two numbers, and never will; with `nothingLost` because none had them. */
+export function recordGap(
+  tx: Transaction,
+  { afterSeq, resumesAt, epoch, nothingLost }: { readonly afterSeq: number; readonly resumesAt: number; readonly epoch: string; readonly nothingLost: boolean },
+): void {
   tx.send(
-    'INSERT INTO event_gaps (after_seq, resumes_at, epoch) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
-    [afterSeq, resumesAt, epoch],
+    'INSERT INTO event_gaps (after_seq, resumes_at, epoch, nothing_lost) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING',
+    [afterSeq, resumesAt, epoch, nothingLost],
   );
 }
 

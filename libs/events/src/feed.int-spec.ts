@@ -86,18 +86,45 @@ describe('a feed', () => {
       const assign = (): Promise<{ head: number }[]> => service.database.transaction((tx) => tx.query<{ head: number }>(assignNumbers('1')));
       await failOver();
       expect(await assign()).toEqual([]);
+      await service.change(2);
       const message = await service.feed.number();
       expect(await assign()).toMatchObject([{ head: message!.head + 1 }]);
     });
 
-    it('begins one new epoch, even before the next event', async () => {
+    it('begins one new epoch, with the next event', async () => {
       const { epoch } = await service.feed.head();
       await failOver();
+      expect(await service.feed.number()).toBeUndefined();
+      await service.change(2);
       const message = await service.feed.number();
       expect(message?.epoch).not.toBe(epoch);
-      expect(message?.events).toEqual([]);
+      expect(message?.events).toHaveLength(1);
       expect(await service.feed.number()).toBeUndefined();
-      expect(await service.feed.read({ seq: 1 }, 10)).toMatchObject({ epoch: message?.epoch, next: message!.head + 1, events: [] });
+    });
+
+    it('says that nothing is lost after the last event that it has, and only there', async () => {
+      await failOver();
+      const [{ id } = { id: '' }] = (await service.feed.read({ seq: 0 }, 1)).events;
+      expect((await service.feed.read({ seq: 1, id }, 10)).nothingLost).toBeUndefined();
+      await service.change(2);
+      await service.numberAll();
+      const next = await service.feed.read({ seq: 1, id }, 10);
+      expect(next).toMatchObject({ matches: true, nothingLost: true, events: [{ seq: next.next }] });
+      expect((await service.feed.read({ seq: 0 }, 10)).nothingLost).toBeUndefined();
+      for (const lost of [{ seq: 1, id: randomUUID() }, { seq: 2, id: randomUUID() }, { seq: 3 }]) {
+        expect((await service.feed.read(lost, 10)).nothingLost).toBeUndefined();
+      }
+      await service.database.query('UPDATE feed_kept SET oldest = $1', [next.next + 1]);
+      expect(await service.feed.read({ seq: 1, id }, 10)).not.toHaveProperty('nothingLost');
+    });
+
+    it('leaves numbers out also if a follower has lost events', async () => {
+      await failOver();
+      const { head } = await service.feed.startEpoch(2, 1);
+      expect(head).toBeGreaterThan(1_000);
+      await service.change(2);
+      expect(await service.feed.number()).toMatchObject({ events: [{ seq: head + 1 }] });
+      expect(await service.feed.read({ seq: 2, id: randomUUID() }, 10)).toMatchObject({ matches: true, next: head + 1 });
     });
   });
 

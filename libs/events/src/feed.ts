@@ -35,7 +35,7 @@ export interface FeedPosition {
   readonly id?: string;
 }
 
-/** Events that were just numbered. `events` is empty when they are too large for one message, or an epoch begins without any. */
+/** Events that were just numbered. `events` is empty when they are too large for one message. */
 export interface FeedMessage extends FeedHead {
   /** The event before the first one, in the feed's current history. */
   readonly after: FeedPosition;
@@ -56,6 +56,8 @@ export interface FeedPage extends FeedHead {
    * deleted for their age or lost with a history.
    */
   readonly next: number;
+  /** The feed failed over after the position, and left out the numbers before `next`: no event is missing between. */
+  readonly nothingLost?: boolean;
   /** The first number of `epoch`; earlier events belong to earlier epochs. Absent in the first epoch. */
   readonly epochBegins?: number;
   /** From `next` on, with consecutive numbers. */
@@ -169,7 +171,7 @@ export class Feed {
       name: 'feed-lock-head-to-number',
       text: `
         SELECT epoch, head, timeline = ${currentWalTimeline} AS "isSameWalTimeline" FROM feed_head
-        WHERE (${unnumbered} LIMIT 1) IS NOT NULL OR timeline <> ${currentWalTimeline} FOR UPDATE`,
+        WHERE (${unnumbered} LIMIT 1) IS NOT NULL FOR UPDATE`,
     };
     this.findUnnumbered = { name: 'feed-find-unnumbered', text: `${unnumbered} LIMIT ${maxNumberedPerRun}` };
     this.setNumbers = {
@@ -189,7 +191,7 @@ export class Feed {
     this.readPage = {
       name: 'feed-read-page',
       text: `
-        SELECT h.epoch, h.head, n.next, coalesce(b.inside, false) AS "isInBreak",
+        SELECT h.epoch, h.head, n.next, coalesce(b.inside, false) AS "isInBreak", coalesce(NOT b.inside AND k.oldest <= b.begins_at, false) AS "isAtBreak",
           (SELECT max(begins_at) FROM feed_breaks) AS "epochBegins",
           EXISTS (SELECT 1 FROM ${table} WHERE feed_seq = $1 AND event_id = $2) AS "isHere", e.seq, e.id, e.subject, e.body, e.traceparent
         FROM feed_head h CROSS JOIN feed_kept k
@@ -211,19 +213,18 @@ export class Feed {
    *
    * A changed WAL timeline means that the database failed over to a replica, which may lack the last events, while followers
    * may have them. A new epoch then begins first, so that the numbers of lost events are never assigned again.
-   * @returns the events numbered, at most 1,000, in which case more may be waiting. Undefined if there are none and no epoch began
+   * @returns the events numbered, at most 1,000, in which case more may be waiting. Undefined if there are none
    */
   number(): Promise<FeedMessage | undefined> {
     return this.database.transaction(async (tx) => {
       const [[locked], unnumbered] = await Promise.all([
-        tx.query<FeedHead & { isSameWalTimeline: boolean }>(this.lockHeadToNumber),
+        tx.query<LockedHead>(this.lockHeadToNumber),
         tx.query<{ position: number }>(this.findUnnumbered),
       ]);
-      // Nothing to number. Events that only the second statement found, without the lock, are left to the next run.
-      if (!locked) return undefined;
+      // Events that only the second statement found, without the lock, are left to the next run. With the lock but without events: another
+      // replica numbered them first.
+      if (!locked || unnumbered.length === 0) return undefined;
       const before = locked.isSameWalTimeline ? locked : await beginEpoch(tx, { agreed: locked.head, last: locked.head + failoverSkip });
-      // With the lock but without events: another replica numbered them first.
-      if (unnumbered.length === 0) return locked.isSameWalTimeline ? undefined : { ...before, after: { seq: before.head }, events: [] };
       const head = before.head + unnumbered.length;
       tx.send({ name: 'feed-set-head', text: 'UPDATE feed_head SET head = $1' }, [head]);
       const [rows, [previous]] = await Promise.all([
@@ -250,9 +251,13 @@ export class Feed {
     const rows = await this.database.query<PageRow>(this.readPage, [position.seq, position.id ?? null, limit]);
     const [first] = rows;
     if (!first) throw new Error('feed_head has no row');
-    const { epoch, epochBegins, head, next, isHere, isInBreak } = first;
-    const matches = position.seq === 0 || isHere || isInBreak;
-    return { epoch, head, matches, next, ...(epochBegins !== null && { epochBegins }), events: cutToBytes(rows) };
+    const { epoch, epochBegins, head, next, isHere, isInBreak, isAtBreak } = first;
+    const isCommon = position.seq === 0 || isHere;
+    return {
+      ...{ epoch, head, next, matches: isCommon || isInBreak, events: cutToBytes(rows) },
+      ...(isCommon && isAtBreak && { nothingLost: true }),
+      ...(epochBegins !== null && { epochBegins }),
+    };
   }
 
   /**
@@ -264,13 +269,13 @@ export class Feed {
    */
   startEpoch(known: number, agreed: number): Promise<FeedHead> {
     return this.database.transaction(async (tx) => {
-      const { epoch, head } = await lockHead(tx);
+      const { epoch, head, isSameWalTimeline } = await lockHead(tx);
       const alreadyResolved = await tx.query(
         'SELECT 1 FROM feed_breaks WHERE continues_after <= $2 AND begins_at > $1',
         [known, agreed],
       );
       if (alreadyResolved.length > 0) return { epoch, head };
-      const last = Math.max(head, known);
+      const last = Math.max(head, known) + (isSameWalTimeline ? 0 : failoverSkip);
       const oldest = onlyRow(await tx.query<{ oldest: number }>('SELECT oldest FROM feed_kept FOR UPDATE')).oldest;
       // Events whose bodies are deleted cannot be delivered again, so they keep their numbers.
       for (let after = Math.max(agreed, oldest - 1); after < head; after += maxClearedAtOnce) {
@@ -306,6 +311,8 @@ interface PageRow extends FeedHead {
   readonly epochBegins: number | null;
   readonly isHere: boolean;
   readonly isInBreak: boolean;
+  /** The position is the last one before a break. */
+  readonly isAtBreak: boolean;
   /** Null in the only row of a page without events. */
   readonly seq: number | null;
   readonly id: string;
@@ -350,8 +357,11 @@ async function beginEpoch(tx: Transaction, { agreed, last }: { agreed: number; l
   return begun;
 }
 
-async function lockHead(tx: Transaction): Promise<FeedHead> {
-  return onlyRow(
-    await tx.query<FeedHead>({ name: 'feed-lock-head', text: 'SELECT epoch, head FROM feed_head FOR UPDATE' }),
-  );
+interface LockedHead extends FeedHead {
+  readonly isSameWalTimeline: boolean;
+}
+
+async function lockHead(tx: Transaction): Promise<LockedHead> {
+  const text = `SELECT epoch, head, timeline = ${currentWalTimeline} AS "isSameWalTimeline" FROM feed_head FOR UPDATE`;
+  return onlyRow(await tx.query<LockedHead>({ name: 'feed-lock-head', text }));
 }

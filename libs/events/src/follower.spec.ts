@@ -14,7 +14,7 @@ const range = (from: number, to: number, fork = Infinity): EventRange => {
   };
 };
 const seqs = (events: readonly FeedEvent[]): number[] => events.map(({ seq }) => seq);
-const nothing = { events: [], epoch: undefined, resumesAt: undefined };
+const nothing = { events: [], epoch: undefined, resumesAt: undefined, nothingLost: false };
 const at4 = { seq: 4, id: 'a4' };
 
 describe('merging ranges into a log', () => {
@@ -59,6 +59,7 @@ describe('merging ranges into a log', () => {
     expect(mergeRanges(at4, [page])).toMatchObject({ upTo: 10, resumesAt: 9, isContiguous: true });
     expect(mergeRanges(at4, [{ ...page, events: [] }])).toMatchObject({ upTo: 8, resumesAt: 9, isContiguous: true });
     expect(mergeRanges({ seq: 5, id: 'a5' }, [page])).toMatchObject({ ...nothing, upTo: 5 });
+    for (const nothingLost of [true, false]) expect(mergeRanges(at4, [{ ...page, nothingLost }]).nothingLost).toBe(nothingLost);
   });
 
   it("keeps the log's epoch for events from before the page's", () => {

@@ -176,19 +176,21 @@ export class Follower<Body = unknown> {
       const known = ranges.flatMap((range) => range.events.filter((event) => event.seq <= before.seq));
       const conflicts = await findConflictingSeqs(tx, known);
       const merged = mergeRanges(toPosition(before), ranges, before.epoch);
-      const { events, upTo, epoch, resumesAt } = merged;
+      const { events, upTo, epoch, resumesAt, nothingLost } = merged;
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
       const repetitions = this.writer.write(tx, events);
-      if (epoch !== undefined && resumesAt !== undefined) recordGap(tx, before.seq, resumesAt, epoch);
+      if (epoch !== undefined && resumesAt !== undefined) recordGap(tx, { afterSeq: before.seq, resumesAt, epoch, nothingLost });
       const afterCommit = upTo > before.seq ? await this.options.onAdvance(tx, { after: before.seq, upTo }, events) : undefined;
       if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, before, upTo, epoch);
       return { before, merged, conflicts, repetitions, afterCommit };
     }, { useGenericPlans: true });
-    const { events, upTo, epoch, resumesAt } = merged;
+    const { events, upTo, epoch, resumesAt, nothingLost } = merged;
     if (conflicts.length > 0) {
       this.logger.error({ seqs: conflicts.slice(0, 10), count: conflicts.length }, 'feed and log have different events under one number');
     }
-    if (resumesAt !== undefined) {
+    if (resumesAt !== undefined && nothingLost) {
+      this.logger.info({ after: before.seq, resumesAt }, 'the feed failed over; no event is missing');
+    } else if (resumesAt !== undefined) {
       this.logger.error({ after: before.seq, resumesAt }, 'the feed no longer has these events: gap in the log');
     }
     this.noteWatermark(upTo);
@@ -246,6 +248,8 @@ export interface EventRange {
   readonly after: FeedPosition;
   /** The number of the first event; greater than `after.seq + 1` when the feed no longer has the events between. */
   readonly next: number;
+  /** As in `FeedPage`. */
+  readonly nothingLost?: boolean | undefined;
   /** The first number of `epoch`, if earlier events may belong to another one. */
   readonly epochBegins?: number | undefined;
   readonly events: readonly FeedEvent[];
@@ -261,16 +265,14 @@ interface MergedRanges {
   readonly epoch: string | undefined;
   /** The number at which the log continues after a gap: the feed has no events between. Undefined without a gap. */
   readonly resumesAt: number | undefined;
+  /** The numbers of the gap were left out in a failover, and no event is missing. */
+  readonly nothingLost: boolean;
   /** False when a range began beyond the log's end, or after another event than the log's last: then ask the feed. */
   readonly isContiguous: boolean;
 }
 
-const rangeOfPage = (after: FeedPosition, { epoch, epochBegins, next, events }: FeedPage): EventRange => ({
-  epoch,
-  epochBegins,
-  after,
-  next,
-  events,
+const rangeOfPage = (after: FeedPosition, { epoch, epochBegins, next, nothingLost, events }: FeedPage): EventRange => ({
+  ...{ epoch, epochBegins, after, next, nothingLost, events },
 });
 
 /** Empty for a message without events. */
@@ -288,6 +290,7 @@ export function mergeRanges(end: FeedPosition, ranges: readonly EventRange[], ow
   let last = end;
   let epoch: string | undefined;
   let resumesAt: number | undefined;
+  let nothingLost = false;
   let isContiguous = true;
   for (const range of [...ranges].sort((a, b) => a.after.seq - b.after.seq)) {
     const before = last;
@@ -299,6 +302,7 @@ export function mergeRanges(end: FeedPosition, ranges: readonly EventRange[], ow
     }
     if (common === range.after && range.next > before.seq + 1) {
       resumesAt = range.next;
+      nothingLost = range.nothingLost ?? false;
       last = { seq: range.next - 1 };
     }
     for (const event of range.events) {
@@ -312,5 +316,5 @@ export function mergeRanges(end: FeedPosition, ranges: readonly EventRange[], ow
     const isBehind = range.events.length > 0 && last.seq < (range.epochBegins ?? 0);
     if (hasNews) epoch = (isBehind ? ownEpoch : undefined) ?? range.epoch;
   }
-  return { events, upTo: last.seq, epoch, resumesAt, isContiguous };
+  return { events, upTo: last.seq, epoch, resumesAt, nothingLost, isContiguous };
 }

@@ -77,7 +77,8 @@ CREATE TABLE log_kept (
 INSERT INTO log_kept DEFAULT VALUES;
 
 CREATE TABLE event_gaps (
-  after_seq  bigint PRIMARY KEY,
-  resumes_at bigint NOT NULL,
-  epoch      uuid   NOT NULL
+  after_seq    bigint  PRIMARY KEY,
+  resumes_at   bigint  NOT NULL,
+  epoch        uuid    NOT NULL,
+  nothing_lost boolean NOT NULL DEFAULT false
 );

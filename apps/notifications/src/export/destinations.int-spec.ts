@@ -109,14 +109,18 @@ describe('destinations', () => {
     await expectAll();
   }, 90_000);
 
-  it('get a marker between the events of two histories of the shop (slow)', async () => {
+  it.each([
+    ['a restore', true],
+    ['a failover that lost nothing', false],
+  ])('get a marker between the events of two histories of the shop: %s (slow)', async (_, hasLostEvents) => {
     broker = await TestBroker.start();
     await broker.addStream();
     await test.start();
     const destination = await test.create(broker);
     const before = test.shop.move(3);
     await test.isUpToDate(destination);
-    test.shop.beginEpoch(2, 2);
+    if (hasLostEvents) test.shop.beginEpoch(2, 2);
+    else test.shop.failOver(2, 0);
     const after = test.shop.move(3);
     await test.isUpToDate(destination);
     const messages = await broker.messages();

@@ -133,7 +133,8 @@ export class ExportRun {
     if (!head.isOurs) throw new LeaseLost();
     if (head.history !== this.knownHistory) {
       const cursor = this.history.cursorAt(this.position);
-      this.history = await readHistory(this.parts.database);
+      // A stream may have events that a failover lost, also where its row and the log were lost with them.
+      this.history = await readHistory(this.parts.database, true);
       // Numbers of an epoch that ended earlier than this replica saw may be given again.
       if (this.knownHistory !== undefined) this.position = this.history.positionOf(cursor) ?? -Infinity;
       this.knownHistory = head.history;

@@ -56,12 +56,12 @@ export async function newestNumbers(db: Database, count: number): Promise<number
   return floor;
 }
 
-export async function readHistory(db: Database): Promise<History> {
+export async function readHistory(db: Database, everyFailover?: boolean): Promise<History> {
   const epochs = await db.query<Epoch & { after: number }>('SELECT epoch, after_seq AS after FROM log_epochs ORDER BY after_seq, epoch');
   const gaps = await db.query<Gap & { after: number }>(
-    'SELECT after_seq AS after, resumes_at AS "resumesAt" FROM event_gaps ORDER BY after_seq',
+    'SELECT after_seq AS after, resumes_at AS "resumesAt", nothing_lost AS "nothingLost" FROM event_gaps ORDER BY after_seq',
   );
-  return new History(epochs, gaps);
+  return new History(epochs, gaps, everyFailover);
 }
 
 /** A page of the log, filtered for one client. */

@@ -47,6 +47,8 @@ export interface Epoch {
 export interface Gap {
   readonly after: number;
   readonly resumesAt: number;
+  /** The store left the numbers out in a failover. Only a client that has events with them has seen what was lost. */
+  readonly nothingLost: boolean;
 }
 
 /**
@@ -65,17 +67,23 @@ export interface Break {
 export class History {
   readonly breaks: readonly Break[];
 
-  /** Expects both in ascending order. */
+  /**
+   * Expects both in ascending order.
+   * @param everyFailover whether a failover that lost nothing is a break, too
+   */
   constructor(
     private readonly epochs: readonly Epoch[],
-    gaps: readonly Gap[],
+    private readonly gaps: readonly Gap[],
+    everyFailover = false,
   ) {
     const byPosition = new Map<Position, Break>();
-    for (const { resumesAt } of gaps) byPosition.set(resumesAt - 0.5, { position: resumesAt - 0.5, reason: 'lost' });
+    const isBreak = (gap: Gap | undefined): boolean => everyFailover || !gap?.nothingLost;
+    for (const { resumesAt } of gaps.filter(isBreak)) byPosition.set(resumesAt - 0.5, { position: resumesAt - 0.5, reason: 'lost' });
     for (const { after } of epochs.slice(1)) {
+      const gap = gaps.find((one) => one.after === after);
       // A restore that also lost events is one break, not two.
-      const position = (gaps.find((gap) => gap.after === after)?.resumesAt ?? after + 1) - 0.5;
-      byPosition.set(position, { position, reason: 'restored' });
+      const position = (gap?.resumesAt ?? after + 1) - 0.5;
+      if (isBreak(gap)) byPosition.set(position, { position, reason: 'restored' });
     }
     this.breaks = [...byPosition.values()].sort((a, b) => a.position - b.position);
   }
@@ -94,6 +102,12 @@ export class History {
     // A half-integer position is behind the break, so it belongs to the epoch that begins there.
     const epoch = this.epochs.findLast(({ after }) => (Number.isInteger(position) ? after < seq : after <= seq));
     return { epoch: (epoch ?? this.epochs[0])?.epoch ?? noEpoch, seq };
+  }
+
+  /** Whether a client has events that a failover lost: their numbers were left out, and the cursor is not of the epoch after it. */
+  hasLost({ epoch, seq }: Cursor): boolean {
+    const gap = this.gaps.find(({ after, resumesAt, nothingLost }) => nothingLost && after < seq && seq < resumesAt);
+    return gap !== undefined && epoch !== this.epochs.find(({ after }) => after === gap.after)?.epoch;
   }
 
   /** Returns undefined for a cursor of an epoch that this log never followed. */

@@ -55,7 +55,7 @@ export class LogTail extends BackgroundLoop {
     this.handleEntries = handle;
   }
 
-  /** Replaces the function to call when the log ends before entries that were already handed on. The ring is empty then, and filled again by the reads that follow. */
+  /** Replaces the function to call when the log lacks entries that were already handed on. The ring is empty then, and filled again by the reads that follow. */
   onRewind(handle: () => void): void {
     this.handleRewind = handle;
   }
@@ -105,7 +105,13 @@ export class LogTail extends BackgroundLoop {
     }
     const isDense = page.events.length === page.upTo - from;
     const epoch = page.epoch ?? history.epoch;
-    if (!isDense || epoch !== history.epoch) this.known = await readHistory(this.database);
+    if (!isDense || epoch !== history.epoch) {
+      this.known = await readHistory(this.database);
+      if (this.known.hasLost(history.cursorAt(from))) {
+        await this.rewind(from, page.watermark);
+        return true;
+      }
+    }
     if (page.events.length > 0) tracing?.causedBy(page.events.map((one) => one.traceparent));
     if (page.upTo > this.ring.head) {
       if (this.isFollowing && this.loggedUpTo < page.upTo) this.metrics.misses.inc();
@@ -156,7 +162,7 @@ export class LogTail extends BackgroundLoop {
   }
 
   private async rewind(head: number, watermark: number): Promise<void> {
-    this.logger.error({ head, watermark }, 'the event log ends before events that were already streamed: it was restored from a backup');
+    this.logger.error({ head, watermark }, 'the event log lacks events that were already streamed: it was restored from a backup, or failed over');
     // Drop what was to be published: events that are added again are announced anew.
     this.loggedUpTo = 0;
     this.unpublishedSince = Infinity;

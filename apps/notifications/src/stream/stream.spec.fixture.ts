@@ -77,7 +77,8 @@ export class Shop {
         fake(store.feedRead, ({ after, limit }) => {
           if (shop.storeIsDown) throw unavailable(theService('store'));
           const events = shop.feed.filter(({ seq }) => seq > after).slice(0, limit);
-          return { epoch: shop.epoch, head: shop.feed.at(-1)?.seq ?? 0, matches: true, next: events[0]?.seq ?? after + 1, events };
+          const nothingLost = after === shop.failedOverAfter;
+          return { epoch: shop.epoch, head: shop.feed.at(-1)?.seq ?? 0, matches: true, next: events[0]?.seq ?? after + 1, ...(nothingLost && { nothingLost }), events };
         }),
       ]),
       startFake(nats.url, 'identity', shop.identity.fakes()),
@@ -109,6 +110,7 @@ export class Shop {
     this.storeIsDown = false;
     await Promise.all(this.replicas.splice(0).map((one) => one.stop()));
     this.feed.length = 0;
+    this.failedOverAfter = undefined;
     this.epoch = epochNo(1);
     await this.sql.query('TRUNCATE event_log, event_gaps, log_epochs');
     await this.sql.query('UPDATE log_kept SET oldest = 1');
@@ -155,6 +157,14 @@ export class Shop {
     this.lost += numbersLost;
   }
   private lost = 0;
+
+  /** Fails over to a replica that lacks the last events. The store begins a new epoch after the others, and leaves numbers out. */
+  failOver(n: number, eventsLost: number): void {
+    this.feed.length -= eventsLost;
+    this.failedOverAfter = this.feed.at(-1)?.seq;
+    this.beginEpoch(n, 100_000);
+  }
+  private failedOverAfter: number | undefined;
 
   /** Deletes the log's events, as retention does. */
   async forgetLog(): Promise<void> {

@@ -231,6 +231,61 @@ describe('resuming', () => {
     expect(received(late).slice(0, 8)).toEqual(expected.slice(3));
   });
 
+  it('sends no gap notice for a failover that lost nothing, to live and to resuming clients', async () => {
+    shop.move(5, { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    await shop.isLogged();
+    const live = await replica.opened(from('earliest'));
+    await live.has(5);
+    shop.failOver(2, 0);
+    shop.move(5, { silently: true });
+    await live.has(10);
+    expect(received(live)).toEqual(idsOf(shop.feed));
+    for (const n of [0, 4, 5, 9]) {
+      const again = await replica.opened(from(live.events[n]?.cursor));
+      await again.has(9 - n);
+      expect(received(again)).toEqual(idsOf(shop.feed.slice(n + 1)));
+      again.socket.terminate();
+    }
+    // From the log, page by page.
+    shop.move(30);
+    await shop.isLogged();
+    let { cursor } = live.events[2] ?? {};
+    const read: (string | undefined)[] = [];
+    while (read.length < 37) {
+      const page = JSON.parse((await replica.ask(`${updates}?${from(cursor)}&limit=10`)).body) as { cursor: string; events: { id?: string; data: { reason?: string } }[] };
+      read.push(...page.events.map(({ id, data }) => id ?? data.reason));
+      cursor = page.cursor;
+    }
+    expect(read).toEqual(idsOf(shop.feed.slice(3)));
+  });
+
+  it('sends one gap notice after a failover that lost events, to each client that has seen them (slow)', async () => {
+    shop.move(3, { silently: true });
+    const replica = await shop.start();
+    await shop.isLogged();
+    const early = await replica.opened(from('earliest'));
+    await early.has(3);
+    const { cursor } = early.events[2] ?? {};
+    shop.move(2);
+    const live = await replica.opened(from('earliest'));
+    await live.has(5);
+    // Both databases fail over and lack two events, and the log has caught up before the replica reads it.
+    await shop.restoreLog(3);
+    shop.failOver(2, 2);
+    shop.move(4);
+    await live.closed;
+    const seen = await replica.opened(from(live.events[4]?.cursor));
+    await seen.has(5);
+    expect(received(seen)).toEqual(['cursor-ahead', ...idsOf(shop.feed.slice(3))]);
+    const unaware = await replica.opened(from(cursor));
+    await unaware.has(4);
+    expect(received(unaware)).toEqual(idsOf(shop.feed.slice(3)));
+    const again = await replica.opened(from(seen.events[2]?.cursor));
+    await again.has(2);
+    expect(received(again)).toEqual(idsOf(shop.feed.slice(5)));
+  });
+
   it('sends one gap notice for lost numbers, between the events around them (slow)', async () => {
     shop.move(3, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { oldestLogged } from '@plant-shop/events/log-retention';
 import { Database } from '@plant-shop/platform/postgres/database';
-import type { Position } from '../../log/history.js';
+import type { Cursor, Position } from '../../log/history.js';
 import type { GapReason } from '../../log/log-entry.js';
 import { LogTail } from '../../log/log-tail.js';
 import type { Start } from '../request.js';
@@ -26,17 +26,18 @@ export class StartingPositions {
     if (start === 'latest') return { position: ring.head };
     if (start === 'earliest') return { position: await this.beginning() };
     const position = history.positionOf(start);
-    if (position !== undefined && position <= ring.head) return { position };
+    if (position !== undefined && position <= ring.head && !history.hasLost(start)) return { position };
     // Another replica may have seen more of the log than this one: read the log before judging the cursor.
     await this.tail.readToEnd();
-    return this.withGap(this.tail.history.positionOf(start));
+    return this.withGap(start);
   }
 
   /** Chooses a position from which nothing is lost, though events may be repeated. */
-  private async withGap(position: Position | undefined): Promise<StartingPosition> {
+  private async withGap(cursor: Cursor): Promise<StartingPosition> {
+    const { ring, history } = this.tail;
+    const position = history.positionOf(cursor);
     if (position === undefined) return { position: await this.beginning(), gap: 'cursor-unknown' };
-    const { head } = this.tail.ring;
-    return position <= head ? { position } : { position: head, gap: 'cursor-ahead' };
+    return position <= ring.head && !history.hasLost(cursor) ? { position } : { position: Math.min(position, ring.head), gap: 'cursor-ahead' };
   }
 
   private async beginning(): Promise<Position> {
