@@ -130,7 +130,7 @@ describe('a field for', () => {
     await visit.leave();
   });
 
-  test('a time is written in the language of the pages, and checked when it is left', async () => {
+  test('a time is written in the language of the pages, and checked at Enter and when it is left', async () => {
     const visit = await chrome.visit(staff, { path: '/orders?from=2026-05-01T08:00:00Z', locale: 'de-DE' });
     const { page } = visit;
     const from = page.getByLabel('Placed from');
@@ -139,9 +139,13 @@ describe('a field for', () => {
     await from.fill('2026-02-30 1');
     await page.waitForURL((url) => !url.searchParams.has('from'));
     assert.notEqual(await from.getAttribute('aria-invalid'), 'true');
+    await page.keyboard.press('Enter');
+    await page.getByText('Write a time such as 2026-05-01 10:00.').waitFor();
+    await from.fill('30/11/2026');
+    await page.getByText('Write a time such as').waitFor({ state: 'detached' });
     await page.keyboard.press('Tab');
     await page.getByText('Write a time such as 2026-05-01 10:00.').waitFor();
-    assert.equal(await from.inputValue(), '2026-02-30 1');
+    assert.equal(await from.inputValue(), '30/11/2026');
     await from.fill('2026-05-01');
     await page.waitForURL((url) => url.searchParams.get('from') === '2026-04-30T22:00:00.000Z');
     await page.locator('input[type=datetime-local]').first().evaluate((input) => {

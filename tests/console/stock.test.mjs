@@ -156,12 +156,26 @@ describe('the stock', () => {
     await page.getByRole('button', { name: 'Add or remove units' }).click();
     await fill(page, '6', 'Delivery');
     await dialogOf(page).getByRole('button', { name: 'Add 6 units' }).click();
-    await dialogOf(page).getByRole('alert').getByText('The stock was not changed').waitFor();
+    await dialogOf(page).getByRole('alert').getByText('It is not known whether this worked').waitFor();
     assert.ok(lost > 0);
+    // What is typed is there again, and what was sent is known.
+    await page.reload();
+    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await dialogOf(page).getByText('Sent again unchanged, it does not happen twice.').waitFor();
+    await dialogOf(page).getByText(/Last change: \+6 by admin, Delivery/).waitFor();
+    await dialogOf(page).getByRole('button', { name: 'Add 6 units' }).click();
+    await dialogOf(page).getByRole('alert').getByText('It is not known whether this worked').waitFor();
     await page.unroute('**/adjustment');
+    // The dialog has the newest stock by now, and the change is that of before.
     await dialogOf(page).getByRole('button', { name: 'Add 6 units' }).click();
     await dialogOf(page).waitFor({ state: 'detached' });
     assert.deepEqual([await changesOf(plantId), (await stockOf(plantId)).free], [[[6, 'Delivery']], 26]);
+    // Once answered, the same again is another change.
+    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await fill(page, '6', 'Delivery');
+    await dialogOf(page).getByRole('button', { name: 'Add 6 units' }).click();
+    await dialogOf(page).waitFor({ state: 'detached' });
+    assert.equal((await stockOf(plantId)).free, 32);
     await visit.leave(/500/);
   });
 

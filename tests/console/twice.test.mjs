@@ -50,6 +50,28 @@ describe('what is submitted twice', () => {
     await visit.leave();
   });
 
+  test('adds one plant, if the answer is lost and the form is sent again, also after a reload', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/new' });
+    const { page } = visit;
+    const name = fresh('Lost');
+    const add = page.getByRole('button', { name: 'Add the plant' });
+    await page.route('**/plant', async (route) => {
+      await route.fetch();
+      await route.fulfill({ status: 500, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Broken', status: 500, code: 'internal', requestId: 'lost' }) });
+    });
+    await page.getByLabel('Name').fill(name);
+    await add.click();
+    await page.getByRole('alert').getByText('It is not known whether this worked').waitFor();
+    await page.reload();
+    await page.getByText('Sent again unchanged, it does not happen twice.').waitFor();
+    await page.unroute('**/plant');
+    await add.click();
+    await page.getByRole('heading', { name, level: 1, exact: true }).waitFor();
+    const { data } = await admin.GET('/plant/search', { params: { query: { q: name } } });
+    assert.equal(data.filter((plant) => plant.name === name).length, 1);
+    await visit.leave(/500/);
+  });
+
   test('creates one webhook, whose secret stays on the page, and sends one test', async () => {
     receiver.answerWith(200);
     const owner = await newPerson('customer');

@@ -57,7 +57,7 @@ export function ResultActions({ hasResult, children }: { readonly hasResult: boo
 /** A dialog with a form. Stays open when the request is refused, to show the refusal. */
 export function FormDialog({ title, draft, action, color = 'green', isBusy, error, onSubmit, onClose, children }: {
   readonly title: string;
-  readonly draft: Pick<Draft<object>, 'isRestored' | 'clear'>;
+  readonly draft: Pick<Draft<object>, 'key' | 'isRestored' | 'clear'>;
   /** The verb on the button. */
   readonly action: string;
   readonly color?: string;

@@ -1,6 +1,6 @@
 import { Alert } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
-import { ShopProblem } from '@plant-shop/client';
+import { ShopError, ShopProblem } from '@plant-shop/client';
 import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
 import { LostPermissions } from '../auth/permissions.js';
 import { useCell, useSession } from '../auth/session.js';
@@ -33,8 +33,10 @@ export function ProblemAlert({ error, title = 'This did not work' }: { readonly 
   const lost = useCell(useSession().lost);
   if (error === null || error === undefined) return null;
   const isRefusal = error instanceof ShopProblem && (error.status === 403 || error.status === 404);
+  // A form's lost answer has it as its cause.
+  const { outcome } = [error, (error as Error).cause].find((one) => one instanceof ShopError) ?? {};
   return (
-    <Alert color="red" variant="light" icon={<IconAlertTriangle />} title={title} role="alert">
+    <Alert color="red" variant="light" icon={<IconAlertTriangle />} title={outcome === 'unknown' ? 'It is not known whether this worked' : title} role="alert">
       <ProblemMessage error={isRefusal && lost.size > 0 ? new LostPermissions([...lost]) : error} />
     </Alert>
   );

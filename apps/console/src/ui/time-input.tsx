@@ -45,6 +45,7 @@ export function TimeInput({ value, onChange, error, description, ...props }: Omi
       maxLength={40}
       value={text}
       onBlur={() => afterPress(() => setTyping(false))}
+      onKeyDown={({ key }) => key === 'Enter' && setTyping(false)}
       onChange={({ currentTarget }) => {
         setTyping(true);
         change(currentTarget.value);

@@ -5,6 +5,7 @@ import { prefix } from './drafts.js';
 
 /** What a user has typed into a form. */
 export interface Draft<Value extends object> {
+  readonly key: string;
   readonly value: Value;
   readonly change: (part: Partial<Value>) => void;
   /** Whether it was typed before this form opened. */
@@ -14,6 +15,9 @@ export interface Draft<Value extends object> {
   /** Forgets it, and begins anew: the form was sent, or the user discards it. */
   readonly clear: () => void;
 }
+
+/** Names what a form has sent while the answer is outstanding or lost. */
+export const sentOf = (key: string): string => `${key} (sent)`;
 
 /**
  * State of a form that outlasts its page and the session, until it is sent or the user logs out. The tab keeps it, so that no
@@ -34,9 +38,11 @@ export function useDraft<Value extends object>(form: string, initial: Value): Dr
   };
   const forget = (): void => {
     sessionStorage.removeItem(key);
+    sessionStorage.removeItem(sentOf(key));
     setRestored(false);
   };
   return {
+    key,
     value,
     change: (part) => {
       const changed = { ...latest.current, ...part };
@@ -54,10 +60,10 @@ export function useDraft<Value extends object>(form: string, initial: Value): Dr
 }
 
 /** Says that a form holds what was typed before; renders nothing otherwise. */
-export const RestoredDraft = ({ draft: { isRestored, clear } }: { readonly draft: Pick<Draft<object>, 'isRestored' | 'clear'> }): ReactNode =>
+export const RestoredDraft = ({ draft: { key, isRestored, clear } }: { readonly draft: Pick<Draft<object>, 'key' | 'isRestored' | 'clear'> }): ReactNode =>
   isRestored && (
     <Group justify="space-between" gap="xs">
-      <Text size="sm" c="dimmed" role="status">What you typed before is here again. It is not saved yet.</Text>
+      <Text size="sm" c="dimmed" role="status">What you typed before is here again. {sessionStorage.getItem(sentOf(key)) === null ? 'It is not saved yet.' : 'It was sent, and no answer came. Sent again unchanged, it does not happen twice.'}</Text>
       <Button size="compact-sm" variant="default" onClick={clear}>Discard it</Button>
     </Group>
   );

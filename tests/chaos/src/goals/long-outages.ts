@@ -109,8 +109,13 @@ export async function placeOrders(trial: Trial, plantIds: readonly number[], sec
 export function checkRestored(history: History): Violation[] {
   const known = new Set(history.final.orders.flatMap(({ transitions }) => transitions.map(({ eventId }) => eventId)));
   const only = (one: Follower): Follower => ({ ...one, events: one.events.filter(({ id }) => known.has(id)) });
-  const { log, receivers, sockets } = history.final;
-  const final = { ...history.final, log: log.filter(({ id }) => known.has(id)), receivers: receivers.map(only), sockets: sockets.map(only) };
+  const { log, receivers, sockets, destinations } = history.final;
+  const final = {
+    ...history.final,
+    log: log.filter(({ id }) => known.has(id)),
+    ...{ receivers: receivers.map(only), sockets: sockets.map(only) },
+    destinations: destinations.map((one) => ({ ...one, events: one.events.filter(({ id, isMarker }) => isMarker || known.has(id)) })),
+  };
   const left = { ...history, final };
   return [
     ...checkEvents(left),

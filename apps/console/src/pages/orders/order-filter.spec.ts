@@ -14,6 +14,8 @@ describe('the order filter', () => {
       owner: '42',
       from: '2026-05-01T10:00:00.000Z',
     });
+    for (const q of ['272 ', '\t272', '#272', 'Order 272', 'order #272 ']) expect(toOrderFilter({ q })).toEqual({ q: '272' });
+    expect(toOrderFilter({ q: ' Order A 7 ' })).toEqual({ q: 'Order A 7' });
     expect(toOrderFilter({ tab: 'lost', status: '', plantId: -1, owner: '', q: '', sort: 'plantId' })).toEqual({});
     expect(toOrderFilter({ tab: 'to-ship', status: 'cancelled', sort: '-placedAt' })).toEqual({ tab: 'to-ship', sort: '-placedAt' });
   });

@@ -31,9 +31,11 @@ export function toOrderFilter(search: Record<string, unknown>): OrderFilter {
   const plantId = Number(search['plantId']);
   const text = (name: string): string | undefined => {
     const value = search[name];
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+    return typeof value === 'string' || typeof value === 'number' ? String(value).trim() : undefined;
   };
-  const [owner, q] = [text('owner'), text('q')];
+  const owner = text('owner');
+  // As people write an order's number.
+  const q = text('q')?.replace(/^(?:order)? *#? *(?=\d+$)/i, '');
   const [from, before] = [timeOf(text('from')), timeOf(text('before'))];
   const tab = orderTabs.find((one) => one === search['tab']);
   const status = statusesOf(text('status')).join(',');

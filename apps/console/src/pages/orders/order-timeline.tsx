@@ -10,6 +10,7 @@ import { statusColors } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { useSend } from '../../ui/use-send.js';
 import type { TimelineEntry } from './queries.js';
 
 /** What the shop's own reasons say. Others are what staff wrote. */
@@ -71,9 +72,10 @@ function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
   const client = useQueryClient();
   const draft = useDraft(`note on order ${orderId}`, { text: '' });
   const { text } = draft.value;
+  const send = useSend(draft);
   const add = useChange({
     isRepeatable: true,
-    mutationFn: () => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body: { text: text.trim() } }),
+    mutationFn: () => send({ text: text.trim() }, (body, idempotencyKey) => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body, idempotencyKey })),
     onSuccess: () => {
       draft.clear();
       sayDone('The note is added.');

@@ -10,6 +10,7 @@ import { SecretDialog } from '../../ui/secret-dialog.js';
 import { TimeInput } from '../../ui/time-input.js';
 import { useChange } from '../../ui/use-change.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { useSend } from '../../ui/use-send.js';
 import type { GrantedPermission } from './people-reads.js';
 import { PermissionChoice } from './permissions.js';
 
@@ -18,9 +19,11 @@ export function NewApiKey({ username, onClose }: { readonly username: string; re
   const shop = useShop();
   const client = useQueryClient();
   const draft = useDraft<KeyValues>(`new API key of ${username}`, { name: '', extent: 'default', permissions: [] });
+  const send = useSend(draft);
   const create = useChange({
     gcTime: 0,
-    mutationFn: async (body: components['schemas']['NewApiKey']) => (await shop.POST('/user/{username}/apiKeys', { params: { path: { username } }, body })).data,
+    mutationFn: async (input: components['schemas']['NewApiKey']) =>
+      (await send(input, (body, idempotencyKey) => shop.POST('/user/{username}/apiKeys', { params: { path: { username } }, body, idempotencyKey }))).data,
     onSuccess: () => {
       draft.clear();
       return client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] });

@@ -10,6 +10,7 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { useChange } from '../../ui/use-change.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { useSend } from '../../ui/use-send.js';
 import { UserField } from '../../ui/user-field.js';
 import type { GrantedPermission } from './people-reads.js';
 import { PermissionChoice } from './permissions.js';
@@ -21,9 +22,10 @@ export function NewOAuthClient({ onClose }: { readonly onClose: () => void }): R
   const shop = useShop();
   const client = useQueryClient();
   const draft = useDraft<ClientValues>('new OAuth client', { name: '', kind: 'application', redirectUris: '', isPublic: false, owner: '', scopes: [] });
+  const send = useSend(draft);
   const create = useChange({
     gcTime: 0,
-    mutationFn: async (body: NewClient) => (await shop.POST('/oauth/clients', { body })).data,
+    mutationFn: async (input: NewClient) => (await send(input, (body, idempotencyKey) => shop.POST('/oauth/clients', { body, idempotencyKey }))).data,
     onSuccess: async ({ secret, clientId }) => {
       draft.clear();
       if (secret === undefined) {

@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Input, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
 import { type Shop, ShopProblem } from '@plant-shop/client';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useId, useRef } from 'react';
+import { type ReactNode, useId } from 'react';
 import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
@@ -11,6 +11,7 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { useSend } from '../../ui/use-send.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { wholeNumber } from '../../ui/whole-number.js';
 import { mostUnits } from './plant-form-values.js';
@@ -46,7 +47,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
   const draft = useDraft(`adjust stock of plant ${plantId}`, { verb: 'Add', units: '', reason: '' });
   const { verb, units, reason } = draft.value;
   const isCount = verb === 'Count';
-  const keys = useRef(new Map<string, string>());
+  const send = useSend(draft);
   const count = wholeNumber(units, { min: isCount ? 0 : 1 });
   const adjusting = useChange({
     isRepeatable: true,
@@ -54,11 +55,12 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
       // Enter does not wait for the stock.
       const from = await client.query(query);
       // Orders after the count change nothing about what it found.
-      const body = { by: changeOf(verb, Number(units), from.stock.value), reason: reason.trim() };
+      const by = changeOf(verb, Number(units), from.stock.value);
       for (let [base, tries] = [from, 1]; ; tries += 1) {
         try {
-          const saved = versionOf(await shop.POST('/store/inventory/{plantId}/adjustment', { params: { path: { plantId }, header: { 'If-Match': base.stock.etag } }, body, idempotencyKey: keyOf(keys.current, JSON.stringify(body)) }));
-          return { saved };
+          const saved = await send({ etag: base.stock.etag, body: { by, reason: reason.trim() } }, ({ etag, body }, idempotencyKey) =>
+            shop.POST('/store/inventory/{plantId}/adjustment', { params: { path: { plantId }, header: { 'If-Match': etag } }, body, idempotencyKey }), draft.value);
+          return { saved: versionOf(saved) };
         } catch (problem) {
           if (!(problem instanceof ShopProblem) || ![409, 412].includes(problem.status)) throw problem;
           const newest = await read(shop, plantId);
@@ -144,10 +146,3 @@ const Change = ({ entry: { by, username, reason, at } }: { readonly entry: Stock
 );
 
 export const signed = (by: number): string => (by > 0 ? `+${formatNumber(by)}` : formatNumber(by).replace('-', '−'));
-
-/** The same change has the same key: if its answer was lost, sending it again does not repeat it. */
-function keyOf(keys: Map<string, string>, change: string): string {
-  const key = keys.get(change) ?? crypto.randomUUID();
-  keys.set(change, key);
-  return key;
-}

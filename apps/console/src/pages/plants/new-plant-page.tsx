@@ -9,6 +9,7 @@ import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { useChange } from '../../ui/use-change.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
+import { useSend } from '../../ui/use-send.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { PlantFields } from './plant-fields.js';
 import { emptyForm, mostUnits, plantOfForm } from './plant-form-values.js';
@@ -19,8 +20,9 @@ export function NewPlantPage(): ReactNode {
   const navigate = useNavigate();
   const draft = useDraft('new plant', { values: emptyForm, quantity: '' });
   const { values, quantity } = draft.value;
+  const send = useSend(draft);
   const creating = useChange({
-    mutationFn: async () => (await shop.POST('/plant', { body: { ...plantOfForm(values), ...(quantity.trim() !== '' && { quantity: Number(quantity) }) } })).data,
+    mutationFn: async () => (await send({ ...plantOfForm(values), ...(quantity.trim() !== '' && { quantity: Number(quantity) }) }, (body, idempotencyKey) => shop.POST('/plant', { body, idempotencyKey }))).data,
     onSuccess: async (plant) => {
       sayDone(`${plant.name} was added.`);
       draft.clear();

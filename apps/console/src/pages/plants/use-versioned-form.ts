@@ -14,7 +14,7 @@ export interface VersionedForm<Value, Form> {
   readonly setForm: (form: Form) => void;
   readonly isDirty: boolean;
   /** What was typed before, and is not saved yet. */
-  readonly draft: Pick<Draft<object>, 'isRestored' | 'clear'>;
+  readonly draft: Pick<Draft<object>, 'key' | 'isRestored' | 'clear'>;
   /** After a conflict it replaces the newer version. */
   readonly save: () => void;
   readonly isSaving: boolean;
@@ -40,7 +40,7 @@ export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, re
   readonly write: (form: Form, base: Versioned<Value>) => Promise<Versioned<Value>>;
   readonly onSaved: (saved: Versioned<Value>) => void;
 }): VersionedForm<Value, Form> {
-  const { value: { edit }, change, isRestored, clear } = useDraft<{ edit?: Edit<Value, Form> | undefined }>(name, {});
+  const { key, value: { edit }, change, isRestored, clear } = useDraft<{ edit?: Edit<Value, Form> | undefined }>(name, {});
   const [isConflict, setConflict] = useState(false);
   // It may change again while the user chooses.
   const theirs = isConflict ? latest : undefined;
@@ -82,7 +82,7 @@ export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, re
     form,
     setForm: (changed) => change({ edit: isSame(changed, formOf(base.value)) ? undefined : { base, form: changed } }),
     isDirty,
-    draft: { isRestored: isRestored && isDirty, clear: takeTheirs },
+    draft: { key, isRestored: isRestored && isDirty, clear: takeTheirs },
     save: () => saving.mutate(theirs ?? base),
     isSaving: saving.isPending,
     error: saving.error,

@@ -6,6 +6,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { useChange } from '../../ui/use-change.js';
 import { useDraft } from '../../ui/use-draft.js';
+import { useSend } from '../../ui/use-send.js';
 import { valuesOf, WebhookForm, type WebhookInput } from './webhook-form.js';
 
 /** The form, then the secret, then the new webhook's page. */
@@ -15,9 +16,10 @@ export function CreateWebhook({ onClose }: { readonly onClose: () => void }): Re
   const navigate = useNavigate();
   const [created, setCreated] = useState<{ readonly id: string; readonly secret: string }>();
   const draft = useDraft('new webhook', valuesOf({ url: '', eventTypes: ['order.status_changed'] }));
+  const send = useSend(draft);
   const create = useChange({
     gcTime: 0,
-    mutationFn: async (body: WebhookInput) => (await shop.POST('/webhooks', { body })).data,
+    mutationFn: async (input: WebhookInput) => (await send(input, (body, idempotencyKey) => shop.POST('/webhooks', { body, idempotencyKey }))).data,
     onSuccess: async ({ id, secret }) => {
       draft.clear();
       setCreated({ id, secret });

@@ -151,15 +151,14 @@ function TrackingList({ ids, onNumbers }: { readonly ids: readonly number[]; rea
   const [filledIn, setFilledIn] = useState('');
   useEffect(() => field.current?.setCustomValidity(text.trim() === filledIn ? '' : 'These numbers are not filled in yet. Press “Fill in”, or remove them.'), [text, filledIn]);
   const fill = (): void => {
-    const { numbers, unused } = readTrackingList(text, ids);
+    const { numbers, faults } = readTrackingList(text, ids);
     onNumbers(numbers);
     setFilledIn(text.trim());
-    const rest = unused.length === 0 ? '' : ` ${counted(unused.length, 'line fits', 'lines fit')} none of the orders: ${unused.slice(0, 5).join(', ')}${unused.length > 5 ? ' …' : ''}`;
-    setResult(`${counted(Object.keys(numbers).length, 'number is', 'numbers are')} filled in.${rest}`);
+    setResult([`${counted(Object.keys(numbers).length, 'number is', 'numbers are')} filled in.`, ...faults].join(' '));
   };
   return (
     <Stack gap={4}>
-      <Textarea ref={field} label="Paste tracking numbers" description="One a line, in the order below. Or two columns: order and tracking number." autosize minRows={2} maxRows={5} value={text} onChange={({ currentTarget: { value } }) => setText(value)} />
+      <Textarea ref={field} label="Paste tracking numbers" description="One a line, in the order below; an empty line leaves one out. Or two columns: order and tracking number." autosize minRows={2} maxRows={5} value={text} onChange={({ currentTarget: { value } }) => setText(value)} />
       <Group gap="xs">
         <Button size="xs" variant="default" disabled={text.trim() === ''} onClick={fill}>Fill in</Button>
         <Text size="sm" role="status" style={{ overflowWrap: 'anywhere' }}>{result}</Text>
