@@ -54,7 +54,8 @@ function CompletionDialog({ orderId, refund, onClose }: { readonly orderId: numb
     },
   });
   return (
-    <FormDialog title="Complete the refund" draft={draft} action="Complete the refund" isBusy={complete.isPending} error={complete.error} onSubmit={() => complete.mutate()} onClose={onClose}>
+    <FormDialog title={`Refund of order ${orderId}`} draft={draft} action="Complete the refund" isBusy={complete.isPending} error={complete.error} onSubmit={() => complete.mutate()} onClose={onClose}>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>Pay payment {refund.paymentReference} back at the payment provider first: this only records it.</Text>
       <TextInput label="Reference" description="The payment provider’s id of the transfer." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => draft.change({ reference: value })} error={faultOf(complete.error, 'reference')} />
     </FormDialog>
   );
