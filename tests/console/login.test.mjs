@@ -33,9 +33,12 @@ describe('logging in and out', () => {
     const visit = await chrome.visit(staff);
     const { page } = visit;
     await page.getByRole('button', { name: 'Log out' }).click();
+    const logInAgain = page.getByRole('button', { name: 'Log in' }).and(page.locator(':focus'));
     await page.getByText('You are logged out.').waitFor();
+    await logInAgain.waitFor();
     await page.reload();
     await page.getByText('You are logged out.').waitFor();
+    await logInAgain.waitFor();
     // Another tab asks for the password too.
     const tab = await page.context().newPage();
     await tab.goto(`${address}/console`);
@@ -77,6 +80,7 @@ describe('logging in and out', () => {
     await admin.DELETE('/user/{username}/sessions', { params: { path: { username: staff.username } } });
     // The event stream closes with the session, so the page notices at once.
     await visit.page.getByText('Your session has ended').waitFor();
+    await visit.page.getByRole('button', { name: 'Log in' }).and(visit.page.locator(':focus')).waitFor();
     await visit.leave(/401|400/);
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
 import { repeatOrder } from './kit/many-orders.mjs';
-import { address, admin, demoAdmin, fresh, newPerson, newPlant } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, newPlant, paidOrder } from './kit/people.mjs';
 
 /** @param {import('playwright-core').Page} page @param {string} name */
 const heading = (page, name) => page.getByRole('heading', { name, level: 1, exact: true });
@@ -204,6 +204,29 @@ describe('the place', () => {
     await people.page.keyboard.press('Escape');
     await newClient.and(people.page.locator(':focus')).waitFor();
     await people.leave();
+  });
+
+  test('of the focus is on “Stop” while many orders are shipped', async () => {
+    const plantId = await newPlant();
+    const ids = [await paidOrder(plantId), await paidOrder(plantId)];
+    const visit = await chrome.visit(staff, { path: `/orders?tab=to-ship&plantId=${plantId}` });
+    const { page } = visit;
+    const answer = Promise.withResolvers();
+    await page.route('**/shipment', async (route) => {
+      await answer.promise;
+      await route.continue();
+    });
+    await page.getByRole('checkbox', { name: 'Select all orders that are loaded' }).check();
+    await page.getByRole('group', { name: 'Selected orders' }).getByRole('button', { name: 'Ship' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Carrier').fill('Green Post');
+    for (const id of ids) await dialog.getByLabel(`Tracking number of order ${id}`).fill(`T${id}`);
+    await dialog.getByRole('button', { name: 'Ship 2 orders' }).click();
+    await dialog.getByRole('button', { name: 'Stop' }).and(page.locator(':focus')).waitFor();
+    await dialog.getByRole('button', { name: 'Ship 2 orders', disabled: true }).waitFor();
+    answer.resolve(undefined);
+    await dialog.getByRole('button', { name: 'Print for 2 orders' }).and(page.locator(':focus')).waitFor();
+    await visit.leave();
   });
 });
 

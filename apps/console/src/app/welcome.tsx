@@ -23,7 +23,7 @@ export function Welcome({ text, error, isBusy = false, action, onAction }: {
           <Text role="status">{text}</Text>
           {error !== undefined && <Text c="dimmed" size="sm"><ProblemMessage error={error} isShort /></Text>}
           {isBusy && <Loader size="sm" />}
-          {action !== undefined && <Button onClick={onAction} data-autofocus>{action}</Button>}
+          {action !== undefined && <Button onClick={onAction} autoFocus>{action}</Button>}
         </Stack>
       </Paper>
     </Center>

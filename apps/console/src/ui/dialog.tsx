@@ -45,12 +45,12 @@ export function BackButton({ label = 'Back', hasFocus = false }: { readonly labe
   return <Button variant="default" disabled={dialog?.isBusy === true} onClick={dialog?.close} {...(hasFocus && { 'data-autofocus': true })}>{label}</Button>;
 }
 
-/** The buttons of a dialog that stays open to show a result. Once there is one, the last of them has the focus: it is the next thing to do. */
-export function ResultActions({ hasResult, children }: { readonly hasResult: boolean; readonly children: ReactNode }): ReactNode {
+/** The buttons of a dialog that stays open while it works and to show the result. The last one that is not busy has the focus: it is the next thing to do. */
+export function ResultActions({ isBegun, isRunning, children }: { readonly isBegun: boolean; readonly isRunning: boolean; readonly children: ReactNode }): ReactNode {
   const buttons = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (hasResult) [...(buttons.current?.querySelectorAll('button') ?? [])].at(-1)?.focus();
-  }, [hasResult]);
+    if (isBegun) [...(buttons.current?.querySelectorAll<HTMLElement>('button:enabled') ?? [])].at(-1)?.focus();
+  }, [isBegun, isRunning]);
   return <Group justify="flex-end" ref={buttons}>{children}</Group>;
 }
 

@@ -103,7 +103,7 @@ function ReplayProgress({ webhook, state, scheduled, stop }: {
       <Progress value={isScheduling ? 100 : share} animated={isScheduling} aria-label={isScheduling ? 'Scheduling' : 'Sent'} />
       {!isScheduling && scheduled > 0 && <Text size="sm">{waitingText(webhook, pending)}</Text>}
       {state === 'stopped' && <Text size="sm">You stopped it: later events of the period are not scheduled.</Text>}
-      <ResultActions hasResult={!isScheduling}>
+      <ResultActions isBegun isRunning={isScheduling}>
         {isScheduling ? <Button variant="default" onClick={stop}>Stop</Button> : <BackButton label="Close" />}
       </ResultActions>
     </Stack>

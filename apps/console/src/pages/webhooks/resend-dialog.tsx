@@ -78,9 +78,9 @@ export function ResendDialog({ webhook, run, note = '', onClose }: { readonly we
         <ul className={classes['rows']} aria-label="Events" tabIndex={0}>
           {rows.map((row) => <Row key={row.delivery.id} row={row} now={row.copy && (results.get(row.copy.id) ?? row.copy)} />)}
         </ul>
-        <ResultActions hasResult={isBegun && !isRunning}>
+        <ResultActions isBegun={isBegun} isRunning={isRunning}>
           {isRunning ? <Button variant="default" onClick={() => run.stop()}>Stop</Button> : <BackButton label={isBegun ? 'Close' : 'Back'} />}
-          {(open > 0 || isRunning) && <Button loading={isRunning} data-autofocus onClick={send}>{isBegun ? `Try ${counted(open, 'event')} again` : `Send ${counted(rows.length, 'event')} again`}</Button>}
+          {(open > 0 || isRunning) && <Button loading={isRunning} data-autofocus onClick={send}>{isBegun && !isRunning ? `Try ${counted(open, 'event')} again` : `Send ${counted(rows.length, 'event')} again`}</Button>}
         </ResultActions>
       </Stack>
     </Dialog>

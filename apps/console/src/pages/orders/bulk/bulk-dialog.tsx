@@ -95,10 +95,10 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
           <ul className={classes['rows']} aria-label="Orders" tabIndex={0} onKeyDown={toNextField}>
             {shown.map((row) => <Row key={row.order.id} row={row} {...(kind === 'ship' && { number: numberOf(row), onNumbers: setNumbers })} done={words[kind].done} />)}
           </ul>
-          <ResultActions hasResult={hasResult}>
+          <ResultActions isBegun={isBegun} isRunning={isRunning}>
             {isRunning ? <Button variant="default" onClick={() => run.stop()}>Stop</Button> : <Button variant="default" onClick={close}>{isBegun ? 'Close' : 'Back'}</Button>}
             {kind === 'ship' && done > 0 && !isRunning && <Button {...(mayRetry && { variant: 'default' })} leftSection={<IconPrinter size={16} />} data-autofocus onClick={() => setPrinting(true)}>Print for {done === rows.length ? all : `the ${counted(done, 'order')} shipped`}</Button>}
-            {(mayRetry || isRunning) && <Button type="submit" color={kind === 'cancel' ? 'red' : 'green'} loading={isRunning}>{isBegun ? `Try ${counted(open.length, 'order')} again` : words[kind].action(all)}</Button>}
+            {(mayRetry || isRunning) && <Button type="submit" color={kind === 'cancel' ? 'red' : 'green'} loading={isRunning}>{hasResult ? `Try ${counted(open.length, 'order')} again` : words[kind].action(all)}</Button>}
           </ResultActions>
         </Stack>
       </form>
