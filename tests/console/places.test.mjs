@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
+import { focusByKey } from './kit/keyboard.mjs';
 import { repeatOrder } from './kit/many-orders.mjs';
 import { address, admin, demoAdmin, fresh, newPerson, newPlant, paidOrder } from './kit/people.mjs';
 
@@ -67,6 +68,35 @@ describe('the place', () => {
         return focused && around && focused.bottom <= around.bottom && focused.top >= around.top + 41;
       });
     }
+    await visit.leave();
+  });
+
+  test('in a long list is reached by Tab: the first order, or the one that had the focus last, however far the list is scrolled', async () => {
+    const plantId = await newPlant(1_000);
+    const { data: { id } } = await admin.POST('/store/order', { body: { plantId } });
+    await repeatOrder(id, 300);
+    const visit = await chrome.visit(staff, { path: `/orders?plantId=${plantId}` });
+    const { page } = visit;
+    const table = page.getByRole('table', { name: 'Orders' });
+    const first = table.locator('[aria-rowindex="2"]').getByRole('checkbox');
+    await first.waitFor();
+    // Only what acts is a tab stop.
+    assert.equal(await table.getAttribute('tabindex'), null);
+    await focusByKey(page.getByRole('checkbox', { name: 'Select all orders that are loaded' }));
+    await scrolledTo(table, 6_600);
+    await page.keyboard.press('Tab');
+    await page.getByRole('button', { name: 'Placed' }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Tab');
+    await first.and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('ArrowDown');
+    const second = table.locator('[aria-rowindex="3"]').getByRole('link');
+    await second.and(page.locator(':focus')).waitFor();
+    await scrolledTo(table, 6_600);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Shift+Tab');
+    await second.and(page.locator(':focus')).waitFor();
+    // The header does not cover it.
+    assert.ok(await second.evaluate((element) => element.contains(document.elementFromPoint(element.getBoundingClientRect().x + 1, element.getBoundingClientRect().y + 1))));
     await visit.leave();
   });
 

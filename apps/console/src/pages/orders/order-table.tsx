@@ -1,8 +1,8 @@
 import { Checkbox, Paper, UnstyledButton } from '@mantine/core';
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react';
 import { useElementScrollRestoration, useNavigate } from '@tanstack/react-router';
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, memo, type MouseEvent, type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { defaultRangeExtractor, type Range, useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, memo, type MouseEvent, type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useCell } from '../../auth/session.js';
 import type { Cell } from '../../shop/cell.js';
 import type { Order } from '../../shop/day.js';
@@ -40,8 +40,11 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
   const scrolled = useRef<HTMLDivElement>(null);
   const selected = useCell(selection);
   const left = useElementScrollRestoration({ id: scrollId });
+  // One row is in the order of Tab, wherever the list is scrolled; the arrow keys reach the others.
+  const current = Math.max(0, rows.findIndex(({ id }) => id === selected.current));
+  const rangeExtractor = useCallback((range: Range) => [...new Set([...defaultRangeExtractor(range), current])].sort((one, other) => one - other), [current]);
   // The header is above the rows, and as high as one.
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scrolled.current, estimateSize: () => rowHeight, overscan: 6, scrollPaddingStart: rowHeight, scrollPaddingEnd: rowHeight, initialOffset: left?.scrollY ?? 0, getItemKey: (index) => rows[index]?.id ?? index });
+  const virtual = useVirtualizer({ count: rows.length, rangeExtractor, getScrollElement: () => scrolled.current, estimateSize: () => rowHeight, overscan: 6, scrollPaddingStart: rowHeight, scrollPaddingEnd: rowHeight, initialOffset: left?.scrollY ?? 0, getItemKey: (index) => rows[index]?.id ?? index });
   const items = virtual.getVirtualItems();
   const lastShown = items.at(-1)?.index ?? 0;
   useEffect(() => {
@@ -96,12 +99,10 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
       if (latest.current.selected.current !== id) selection.set({ ...latest.current.selected, current: id });
     },
   }), [selection, navigate]);
-  // One row is in the order of Tab; the arrow keys reach the others.
-  const current = items.some(({ key }) => key === selected.current) ? selected.current : rows[virtual.range?.startIndex ?? 0]?.id;
   const chosen = rows.reduce((sum, { id }) => sum + (selected.ids.has(id) ? 1 : 0), 0);
 
   return (
-    <Paper withBorder ref={scrolled} className={`wide ${classes['scroll'] ?? ''}`} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} tabIndex={0} data-scroll-restoration-id={scrollId}>
+    <Paper withBorder ref={scrolled} className={`wide ${classes['scroll'] ?? ''}`} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} data-scroll-restoration-id={scrollId}>
       <div role="rowgroup" className={classes['head']} style={{ minWidth: template.minWidth }}>
         <div role="row" className={classes['row']} style={template}>
           <div role="columnheader">
@@ -118,7 +119,7 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
       <div role="rowgroup" onKeyDown={onKeyDown} onBlur={() => setWanted(undefined)} style={{ height: virtual.getTotalSize(), position: 'relative' }}>
         {items.map(({ index, start }) => {
           const order = rows[index];
-          return order && <Row key={order.id} order={order} index={index} top={start} columns={columns} template={template} isSelected={selected.ids.has(order.id)} isCurrent={order.id === current} {...handlers} />;
+          return order && <Row key={order.id} order={order} index={index} top={start} columns={columns} template={template} isSelected={selected.ids.has(order.id)} isCurrent={index === current} {...handlers} />;
         })}
       </div>
     </Paper>
