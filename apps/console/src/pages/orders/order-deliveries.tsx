@@ -18,7 +18,7 @@ export function OrderDeliveries({ order }: { readonly order: Order }): ReactNode
   const seesOwners = useMay('manage:orders');
   if (!useMay('webhooks')) return null;
   return (
-    <Card title="Webhook deliveries" aside={seesOwners && order.owner !== undefined ? <AnchorLink to="/webhooks" search={{ owner: order.owner }} size="xs">the owner’s webhooks</AnchorLink> : <AnchorLink to="/webhooks" size="xs">your webhooks</AnchorLink>}>
+    <Card title="Webhook deliveries" aside={<AnchorLink to="/webhooks" size="xs">{seesOwners ? 'all webhooks' : 'your webhooks'}</AnchorLink>}>
       <ProblemAlert error={error} title="The deliveries could not be loaded" />
       {!data && !error && <Skeleton h={60} />}
       {data?.length === 0 && <Text size="sm" c="dimmed">None of the newest 1,000 deliveries of each of {seesOwners ? 'the owner’s and your' : 'your'} webhooks is about this order.</Text>}
