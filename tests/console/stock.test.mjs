@@ -214,6 +214,19 @@ describe('the stock', () => {
     await visit.leave(/412/);
   });
 
+  test('that somebody else changes is shown without a reload, with who did it', async () => {
+    const plantId = await newPlant(89);
+    const other = await newPerson('staff');
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
+    const { page } = visit;
+    const free = page.getByRole('region', { name: 'Stock', exact: true }).locator('dl > div').first();
+    await free.getByText('89', { exact: true }).waitFor();
+    await shopOf(other).POST('/store/inventory/{plantId}/adjustment', { ...pathOf(plantId), body: { by: -9, reason: 'Frost' } });
+    await free.getByText('80', { exact: true }).waitFor();
+    await page.getByRole('row', { name: new RegExp(`−9 80 Frost ${other.username}`) }).waitFor();
+    await visit.leave();
+  });
+
   test('has a mark from which it is low, which orders do not disturb', async () => {
     const plantId = await newPlant(40);
     const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });

@@ -118,6 +118,9 @@ export const plantQuery = (shop: Shop, plantId: number): VersionedQuery<Plant> =
 
 export type Stock = components['schemas']['Stock'];
 
+/** How often a plant's page reads its stock: what staff change has no event. */
+export const stockMs = 5_000;
+
 export const stockQuery = (shop: Shop, plantId: number): VersionedQuery<Stock> => ({
   queryKey: ['plant', plantId, 'stock'],
   queryFn: async ({ signal }) => versionOf(await shop.GET('/store/inventory/{plantId}', { params: { path: { plantId } }, signal })),

@@ -16,14 +16,14 @@ import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { AdjustStock } from './adjust-stock.js';
 import type { PlantFilter } from './plant-filter.js';
 import { mostUnits } from './plant-form-values.js';
-import { type Stock, stockQuery, useLevel, useLiveStock, type Versioned, versionOf } from './plants-queries.js';
+import { type Stock, stockMs, stockQuery, useLevel, useLiveStock, type Versioned, versionOf } from './plants-queries.js';
 import { StockLevel } from './stock-cell.js';
 import { StockHistory } from './stock-history.js';
 import { useVersionedForm } from './use-versioned-form.js';
 
 /** A plant's stock: its units, what changes them, and who did. */
 export function StockCard({ plantId, name }: { readonly plantId: number; readonly name: string }): ReactNode {
-  const stock = useQuery(stockQuery(useShop(), plantId));
+  const stock = useQuery({ ...stockQuery(useShop(), plantId), refetchInterval: stockMs });
   const [isOpen, setOpen] = useState(false);
   useLiveStock();
   return (

@@ -7,7 +7,7 @@ import { counted, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { signed } from './adjust-stock.js';
-import { stockChanges, type StockEntry } from './plants-queries.js';
+import { stockChanges, type StockEntry, stockMs } from './plants-queries.js';
 
 const pageSize = 10;
 
@@ -17,6 +17,7 @@ export function StockHistory({ plantId }: { readonly plantId: number }): ReactNo
   const title = useId();
   const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
     queryKey: ['plant', plantId, 'changes'],
+    refetchInterval: stockMs,
     queryFn: ({ signal, pageParam }) => stockChanges(shop, plantId, { limit: pageSize, ...(pageParam !== undefined && { cursor: pageParam }) }, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
