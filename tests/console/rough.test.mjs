@@ -143,6 +143,37 @@ describe('in rough conditions', () => {
     await visit.leave(/40[34]/);
   });
 
+  test('a role that is given back is noticed without a reload, in all that the page shows', async () => {
+    const person = await newPerson('staff');
+    const orderId = await paidOrder(await newPlant());
+    const visit = await chrome.visit(person, { path: `/orders/${orderId}` });
+    const { page } = visit;
+    const navigation = page.getByRole('navigation', { name: 'Pages' });
+    const banner = page.getByText('You may do less than before', { exact: true });
+    await page.getByLabel('Note').fill('Written as staff.');
+    await setRole(person, 'customer');
+    await page.getByRole('button', { name: 'Add the note' }).click();
+    await banner.waitFor();
+    await navigation.getByRole('link', { name: 'Plants' }).waitFor({ state: 'detached' });
+    await navigation.getByRole('link', { name: 'Orders' }).click();
+    await page.getByText(/^Your orders,/).waitFor();
+    await page.getByRole('tab', { name: /^All/ }).click();
+    await page.getByRole('heading', { name: 'There are no orders yet' }).waitFor();
+    assert.equal(await page.getByText('First list a plant').count(), 0);
+    await setRole(person, 'staff');
+    await banner.waitFor({ state: 'detached' });
+    await navigation.getByRole('link', { name: 'Plants' }).waitFor();
+    await page.getByText(/^All customers’ orders,/).waitFor();
+    await page.getByRole('table', { name: 'Orders' }).getByRole('link', { name: String(orderId), exact: true }).waitFor();
+    await navigation.getByRole('link', { name: 'Today' }).click();
+    await page.getByRole('region', { name: 'To ship', exact: true }).getByText(/^[1-9]/).waitFor();
+    // A role that is taken is noticed when the person returns to the window.
+    await setRole(person, 'customer');
+    await page.evaluate(() => window.dispatchEvent(new Event('visibilitychange')));
+    await banner.waitFor();
+    await visit.leave(/40[34]/);
+  });
+
   test('two tabs of one person show the same, and the second change says what the first one did', async () => {
     const name = fresh('Two tabs');
     const plantId = await newPlant(5, name);

@@ -1,5 +1,6 @@
 import { Alert, Button, Group, Text } from '@mantine/core';
 import { IconLock, IconPlugConnectedX, IconRefresh } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { LostPermissions } from '../auth/permissions.js';
 import { useCell, useSession } from '../auth/session.js';
@@ -7,14 +8,20 @@ import type { Services } from '../shop/connection.js';
 import { ProblemMessage } from '../ui/problem-alert.js';
 import { isOutdated } from './new-release.js';
 
+/** How often a page whose reader lost permissions asks whether they are back. */
+const roleMs = 10_000;
+
 /** Messages for all pages: the shop cannot be reached, or the console has a new version. */
 export function Banners(): ReactNode {
-  const { connection: shop } = useSession();
+  const session = useSession();
+  const { connection: shop } = session;
   const connection = useCell(shop.state);
   const isOnline = useCell(shop.isOnline);
   const outdated = useCell(isOutdated);
-  const lost = useCell(useSession().lost);
+  const lost = useCell(session.lost);
   const [seen, setSeen] = useState(lost);
+  // No event tells of a role: it is also read whenever the page comes into view again.
+  useQuery({ queryKey: ['role'], queryFn: () => session.followRole().then(() => null), initialData: null, refetchInterval: lost.size > 0 && roleMs });
   return (
     <div aria-live="polite">
       {connection.isAway && (

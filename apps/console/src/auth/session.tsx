@@ -63,7 +63,7 @@ export class Session {
       const response = await this.passwordQuestion.askIfRequired(first, init, (repeated) => this.connection.fetch(input, repeated));
       this.lose([...this.lost.get(), ...refusedPermissions(response)]);
       // What the user may not see any more is not there.
-      if (response.status === 403 || response.status === 404) this.following ??= this.followRole().finally(() => (this.following = undefined));
+      if (response.status === 403 || response.status === 404) void this.followRole();
       return response;
     } catch (error) {
       // The page that waits for the answer is about to close, and must not show an error before.
@@ -81,8 +81,12 @@ export class Session {
     this.person.set({ ...this.granted, permissions: new Set(granted.filter((one) => !lost.includes(one))) });
   }
 
-  /** Reads what the role allows now: with what was refused, more may be gone. */
-  private async followRole(): Promise<void> {
+  /** Reads what the role allows now: with what was refused, more may be gone, and it may be given back. */
+  followRole(): Promise<void> {
+    return (this.following ??= this.readRole().finally(() => (this.following = undefined)));
+  }
+
+  private async readRole(): Promise<void> {
     try {
       const { data: { role } } = await this.shop.GET('/user/me');
       if (role !== undefined) this.lose([...this.granted.permissions].filter((one) => !permissionsOfRole[role].includes(one)));

@@ -124,7 +124,7 @@ export class LiveDay {
     private readonly shop: Shop,
     live: LiveEvents,
     connection: Connection,
-    private readonly seesAll: boolean,
+    private seesAll: boolean,
   ) {
     this.figures = new Cell(this.day.figures(Date.now()));
     live.subscribe((message) => {
@@ -140,6 +140,14 @@ export class LiveDay {
     const begun = Date.now() - minuteMs;
     onceOpen(live, () => this.read(begun));
     setInterval(() => this.publishSoon(), minuteMs / 4);
+    this.read();
+  }
+
+  /** Begins anew if the user sees other orders than before. */
+  see(all: boolean): void {
+    if (this.seesAll === all) return;
+    this.seesAll = all;
+    this.day = new Day();
     this.read();
   }
 

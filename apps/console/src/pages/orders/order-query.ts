@@ -23,7 +23,7 @@ export const tabs: Readonly<Record<OrderTab, Tab>> = {
   awaiting: { label: 'Awaiting payment', status: 'placed', isOldestFirst: true, empty: ['No order awaits its payment', 'New orders appear here until they are paid or expire.'] },
   shipped: { label: 'Shipped', status: 'approved', shipped: true, isOldestFirst: false, empty: ['No order is on its way', 'Shipped orders appear here until their delivery is reported.'] },
   refund: { label: 'Refund due', refund: 'due', isOldestFirst: true, empty: ['No refund is due', 'Cancelled orders appear here if their payment must be returned.'] },
-  all: { label: 'All', isOldestFirst: false, empty: ['There are no orders yet', 'Orders appear here as they are placed. First list a plant that is available and has units; then customers can order it.'] },
+  all: { label: 'All', isOldestFirst: false, empty: ['There are no orders yet', 'Orders appear here as they are placed.'] },
 };
 
 /** The tab of an address. @param worksHere whether the user ships orders */

@@ -30,6 +30,7 @@ export function OrdersPage(): ReactNode {
   const session = useSession();
   const seesAll = useMay('read:orders');
   const mayShip = useMay('write:shipments');
+  const mayList = useMay('write:plants');
   const { isAway } = useCell(session.connection.state);
   const filter: TabFilter = { ...search, tab: tabOf(search, mayShip) };
   const { tab } = filter;
@@ -82,7 +83,7 @@ export function OrdersPage(): ReactNode {
               <Button variant="default" onClick={() => void navigate({ search: { tab: 'all' } })}>Show all orders</Button>
             </EmptyState>
           ) : (
-            <EmptyState icon={IconPackage} title={emptyTitle} text={emptyText} />
+            <EmptyState icon={IconPackage} title={emptyTitle} text={tab === 'all' && mayList ? `${emptyText} First list a plant that is available and has units; then customers can order it.` : emptyText} />
           )
         )}
       </OrderTabs>

@@ -1,6 +1,6 @@
 import { Box, Grid, SimpleGrid, Skeleton } from '@mantine/core';
 import { IconCash, IconClockHour4, IconTruckDelivery, IconWebhook } from '@tabler/icons-react';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { type Session, useCell, useMay, useSession } from '../../auth/session.js';
 import { LiveDay } from '../../shop/day.js';
 import { PageHeader } from '../../ui/page-header.js';
@@ -25,6 +25,7 @@ function useLiveDay(): LiveDay {
     days.set(session, known);
     return known;
   });
+  useEffect(() => day.see(seesAll), [day, seesAll]);
   return day;
 }
 
