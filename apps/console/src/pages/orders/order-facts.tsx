@@ -13,7 +13,7 @@ export function OrderFacts({ order: { plantId, quantity, status, owner, placedAt
   const seesOwners = useMay('read:orders');
   const seesPlants = useMay('write:plants', 'write:stock');
   const facts: readonly (readonly [string, ReactNode])[] = [
-    ['Plant', <>{seesPlants ? <AnchorLink to="/plants/$plantId" params={{ plantId: String(plantId) }} inherit>{plantName}</AnchorLink> : plantName} · <AnchorLink to="/orders" search={{ plantId }} inherit>all its orders</AnchorLink></>],
+    ['Plant', <>{seesPlants ? <AnchorLink to="/plants/$plantId" params={{ plantId: String(plantId) }} inherit>{plantName}</AnchorLink> : <bdi>{plantName}</bdi>} · <AnchorLink to="/orders" search={{ plantId }} inherit>all its orders</AnchorLink></>],
     ['Units', counted(quantity, 'unit')],
     ...(seesOwners ? [['Owner', owner === undefined ? 'a deleted user' : <AnchorLink to="/orders" search={{ owner }} inherit>{owner}</AnchorLink>] as const] : []),
     ['Placed', <Time at={placedAt} />],

@@ -132,7 +132,7 @@ const Row = memo(function Row({ row: { order, state, why, requestId }, number, o
   const { id, plant, plantId, quantity } = order;
   return (
     <li className={classes['row']} data-state={state}>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>Order {id} · {counted(quantity, 'unit')} of {plant?.name ?? `plant ${plantId}`}</Text>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>Order {id} · {counted(quantity, 'unit')} of <bdi>{plant?.name ?? `plant ${plantId}`}</bdi></Text>
       {number !== undefined && <TextInput size="xs" aria-label={`Tracking number of order ${id}`} required readOnly={state === 'done' || state === 'running'} value={number} onChange={({ currentTarget: { value } }) => onNumbers?.({ [id]: value })} />}
       <Text size="sm" c={state === 'failed' ? 'red' : 'dimmed'} className={classes['result'] ?? ''}>
         {state === 'running' && '…'}
