@@ -100,7 +100,7 @@ describe('a file of plants', () => {
     ]);
     await visit.assertAccessible();
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the report' }).click()]);
-    assert.match(readFileSync(await download.path(), 'utf8'), /\r\n5,\d+,"Name: Enter 1 to 200 characters\. Status: Choose available, pending or sold\. [^\r]*\r\n6,\d+,/);
+    assert.match(readFileSync(await download.path(), 'utf8'), /\r\n\d+,,,,1\.5,gone,,"name: Enter 1 to 200 characters\. status: Choose available, pending or sold\. [^\r]*\r\n\d+,\w+ twice,/);
     assert.deepEqual(await namesOf(word), [`${word} old`, `${word} same`]);
     await confirm(page, '3 plants');
     assert.deepEqual(await figuresOf(page), { Created: '1', Updated: '1', Unchanged: '1', Refused: '3' });
@@ -138,7 +138,7 @@ describe('a file of plants', () => {
 
   test('that is corrected is read as before and adds only what is new, and what it made can be opened', async () => {
     const word = fresh('Corrected').replaceAll('-', '');
-    const list = (/** @type {string} */ stock) => latin(`Bezeichnung;Bestand;Preis\r\n${word} Calath\xe9a;${stock};2,50\r\n${word} Farn;3;"a;b"\r\n`);
+    const list = (/** @type {string} */ stock) => latin(`Bezeichnung;Bestand;Preis\r\n${word} Calath\xe9a;${stock};"c;d"\r\n${word} Farn;3;"a;b"\r\n`);
     const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
     const { page } = visit;
     await choose(page, 'list.csv', list('12.5'));
@@ -150,6 +150,9 @@ describe('a file of plants', () => {
     await page.getByText('1 line would be left out.').waitFor();
     await confirm(page, '1 plant');
     await assertShows(page.getByRole('table', { name: 'Refused' }).getByRole('row'), ['LineColumnProblemContent', '2StockEnter a whole number from 0 to 1,000,000,000.12.5']);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the report' }).click()]);
+    const report = readFileSync(await download.path(), 'utf8');
+    assert.equal(report, `\ufeffBezeichnung;Bestand;Preis;Problem\r\n${word} Calathéa;12.5;"c;d";"Bestand: Enter a whole number from 0 to 1,000,000,000."\r\n`);
     await page.getByRole('button', { name: 'Import another file' }).click();
     await choose(page, 'corrected.csv', list('12'));
     await page.getByRole('button', { name: 'Import 2 plants' }).waitFor();
@@ -164,6 +167,13 @@ describe('a file of plants', () => {
     await page.getByRole('heading', { name: `${word} Calathéa`, level: 1 }).waitFor();
     const { data } = await admin.GET('/plant/search', { params: { query: { q: `${word} Farn` } } });
     assert.deepEqual(data[0]?.tags.map(({ name }) => name), ['a', 'b']);
+    // The report, too, can be corrected and imported.
+    await page.getByRole('link', { name: 'Back to the plants' }).click();
+    await page.getByRole('link', { name: 'Import', exact: true }).click();
+    await page.getByRole('button', { name: 'Import another file' }).click();
+    await choose(page, 'list-refused.csv', Buffer.from(report.replace('12.5', '12')));
+    await page.getByRole('button', { name: 'Import 1 plant' }).waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '0', Changed: '0', Unchanged: '1', Refused: '0' });
     await visit.leave(/400 .*\/v3\/plant\)/);
   });
 

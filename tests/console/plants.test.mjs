@@ -380,7 +380,7 @@ describe('plants', () => {
     const report = await downloaded(page, page.getByRole('button', { name: 'Download the report' }));
     assert.equal(report.name, 'mass-refused.csv');
     const [header, record = '', ...rest] = report.text.split('\r\n');
-    assert.equal(header, '\ufeffline,id,problem,content');
+    assert.equal(header, '\ufeffLine,Content,Problem');
     assert.ok(record.startsWith(`${refused},`) && record.includes('Name: Enter') && record.includes(`""id"":${first + refused - 1}`), record);
     assert.deepEqual(rest, ['']);
     await visit.assertAccessible();

@@ -17,6 +17,8 @@ export interface SourceLine {
   readonly isNew?: true;
   /** Why the row cannot be sent; `text` is its content. */
   readonly fault?: string;
+  /** Those of a row, as `rowOf` takes them. */
+  readonly cells?: readonly string[];
 }
 /** A row as it is in the file. */
 export interface Row {

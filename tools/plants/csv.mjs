@@ -19,7 +19,8 @@ export class BadEncoding extends BadFile {}
 /**
  * A line of a file. `number` is that of the line in the file, as an editor shows it, where the row begins. `text` is a plant's JSON, and empty for a
  * line or row without content. `isNew`: the plant has neither id nor external id, so the shop adds one. `fault`: the row cannot be sent, and `text` is its content.
- * @typedef {{ number: number, text: string, isNew?: true, fault?: string }} SourceLine
+ * `cells`: those of a row, as `rowOf` takes them.
+ * @typedef {{ number: number, text: string, isNew?: true, fault?: string, cells?: readonly string[] }} SourceLine
  */
 
 /** A row as it is in the file. @typedef {{ number: number, cells: readonly string[], separator: string }} Row */
@@ -159,7 +160,7 @@ export async function* plantsOf(rows, columns, tagSeparator) {
   let names;
   for await (const { number, cells, separator } of rows) {
     if (cells.every((cell) => cell.trim() === '')) yield { number, text: '' };
-    else if (names) yield { number, ...readRow(names, cells, separator, tagSeparator) };
+    else if (names) yield { number, ...readRow(names, cells, separator, tagSeparator), cells: cells.map(unescaped) };
     else names = columns ?? readHeader(number, cells);
   }
   if (!names) throw new BadFile('The file is empty. Its first line must name the columns, name among them.');

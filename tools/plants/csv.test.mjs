@@ -71,9 +71,9 @@ test('a file with other names is read by its columns, in its encoding and with i
     await assert.rejects(Array.fromAsync(rowsOf(cut(bytes, size))), BadEncoding);
     const rows = () => rowsOf(cut(bytes, size), { encoding: 'windows-1252' });
     assert.deepEqual((await Array.fromAsync(rows())).map(({ cells }) => cells), [['Nr', 'Name; botanical', 'Price'], ['', 'Calathéa', '2,50'], ['7', 'a;b', '']]);
-    assert.deepEqual(await Array.fromAsync(plantsOf(rows(), ['id', 'name', null])), [{ number: 2, text: '{"name":"Calathéa"}', isNew: true }, { number: 3, text: '{"id":7,"name":"a;b"}' }]);
+    assert.deepEqual(await Array.fromAsync(plantsOf(rows(), ['id', 'name', null])), [{ number: 2, text: '{"name":"Calathéa"}', isNew: true, cells: ['', 'Calathéa', '2,50'] }, { number: 3, text: '{"id":7,"name":"a;b"}', cells: ['7', 'a;b', ''] }]);
     // An external id names a plant, too.
-    assert.deepEqual(await Array.fromAsync(plantsOf(rows(), [null, 'name', 'externalId'])), [{ number: 2, text: '{"name":"Calathéa","externalId":"2,50"}' }, { number: 3, text: '{"name":"a;b"}', isNew: true }]);
+    assert.deepEqual(await Array.fromAsync(plantsOf(rows(), [null, 'name', 'externalId'])), [{ number: 2, text: '{"name":"Calathéa","externalId":"2,50"}', cells: ['', 'Calathéa', '2,50'] }, { number: 3, text: '{"name":"a;b"}', isNew: true, cells: ['7', 'a;b', ''] }]);
     assert.deepEqual((await Array.fromAsync(rowsOf(cut('a;b,c;d\n', size), { separator: ',' }))).map(({ cells }) => cells), [['a;b', 'c;d']]);
   }
 });
@@ -102,7 +102,7 @@ test('what LibreOffice writes', async () => {
     { number: 5, text: '{"id":920103,"name":"Two\\nlines","status":"pending","category":{"id":7,"name":"Succulents"},"quantity":3}' },
     { number: 7, text: '{"id":920104,"name":"+50 cm Kentia","status":"available"}' },
   ];
-  for (const name of ['comma-utf8', 'tab-utf16']) assert.deepEqual(await Array.fromAsync(sourceLines('csv', fixture(name))), expected);
+  for (const name of ['comma-utf8', 'tab-utf16']) assert.deepEqual((await Array.fromAsync(sourceLines('csv', fixture(name)))).map(({ number, text }) => ({ number, text })), expected);
   await assert.rejects(Array.fromAsync(sourceLines('csv', fixture('semicolon-windows1252'))), /^Error: Line 2, column 15 is not UTF-8\. Save the file as “CSV UTF-8”/);
 });
 

@@ -3,7 +3,7 @@ import { type Column, COLUMNS } from '../../../../../../tools/plants/csv.mjs';
 import { formatNumber } from '../../../ui/numbers.js';
 import { addedBy } from './current-import.js';
 import type { PlantFile, PlantLine, PlantReading } from './plant-file.js';
-import { faultsOfLine, idOf, type LineFault, type LineProblem, ofRow, type PlantValues, reportHeader, reportRow, valuesOf } from './report.js';
+import { faultsOfLine, type LineFault, type LineProblem, ofRow, type PlantValues, Report, valuesOf } from './report.js';
 
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'refused';
 
@@ -87,7 +87,7 @@ export async function dryRun({ shop, file, reading, signal, onPart }: {
   /** Called with the part that is done, from 0 to 1. */
   readonly onPart: (part: number) => void;
 }): Promise<DryRun> {
-  const run = new Run(shop, signal);
+  const run = new Run(shop, signal, new Report(reading));
   let part = 0;
   let waiting: PlantLine[] = [];
   const judge = async (): Promise<void> => {
@@ -106,7 +106,6 @@ class Run {
   private readonly counts: Record<Outcome, number> = { created: 0, updated: 0, unchanged: 0, refused: 0 };
   private readonly lines: DryLine[] = [];
   private readonly refused: (DryLine & { text: string })[] = [];
-  private readonly report: Blob[] = [];
   private stocks = 0;
   private defaultStocks = 0;
   private blank = 0;
@@ -122,6 +121,7 @@ class Run {
   constructor(
     private readonly shop: Shop,
     private readonly signal: AbortSignal,
+    private readonly report: Report,
   ) {}
 
   /** @returns how many of the lines were judged, at least one */
@@ -147,9 +147,9 @@ class Run {
   }
 
   result(): DryRun {
-    const { counts, stocks, defaultStocks, blank, added, repeats, lines, refused } = this;
+    const { counts, stocks, defaultStocks, blank, added, repeats, lines, refused, report } = this;
     const sameNames = [...this.names.values()].filter((one) => one.lines.length > 1 || one.plantId !== undefined);
-    return { counts, stocks, defaultStocks, blank, added, repeats, sameNames, lines, refused, report: new Blob([reportHeader, ...this.report], { type: 'text/csv' }) };
+    return { counts, stocks, defaultStocks, blank, added, repeats, sameNames, lines, refused, report: report.csv };
   }
 
   /** As many lines as the shop previews at once, without those that need no question. */
@@ -213,7 +213,7 @@ class Run {
       const shown = { number, outcome: result, given, changed: [], faults };
       if (this.lines.length < mostShownLines) this.lines.push(shown);
       if (this.refused.length < mostRefused) this.refused.push({ ...shown, text });
-      this.report.push(new Blob([reportRow({ number, id: idOf(text), faults, text })]));
+      this.report.add([{ ...line, faults }]);
       return;
     }
     if (free && result !== 'created') this.stocks += 1;

@@ -130,8 +130,8 @@ export class ImportPreview {
   }
 
   get reading(): PlantReading {
-    const { columns, encoding, separator, tagSeparator } = this.state.get();
-    return { columns: columns.map(({ holds }) => holds), encoding, tagSeparator, ...(separator !== '' && { separator }) };
+    const { file, columns, encoding, separator, tagSeparator } = this.state.get();
+    return { columns: columns.map(({ holds }) => holds), names: columns.map(({ name }) => name), encoding, tagSeparator, ...(separator !== '' && file?.isWorkbook === false && { separator }) };
   }
 
   private restart(): void {

@@ -8,7 +8,7 @@ import { ImportPreview } from './import-preview.js';
 import { piecesOf } from './pieces.js';
 import { formatOf, guessColumns, PlantFile, type PlantReading } from './plant-file.js';
 import { type ImportState, PlantImport } from './plant-import.js';
-import { faultsOfLine, ofRow, reportHeader, reportRow, whyOf } from './report.js';
+import { faultsOfLine, ofRow, Report, whyOf } from './report.js';
 
 async function all<One>(source: AsyncIterable<One>): Promise<One[]> {
   const found: One[] = [];
@@ -93,9 +93,21 @@ describe('pieces', () => {
 });
 
 describe('the report', () => {
-  it('is CSV in which spreadsheets run no formulas', () => {
-    const faults = [{ column: 'name' as const, detail: 'Enter a "real" name.' }];
-    expect(reportHeader + reportRow({ number: 7, id: 3, faults, text: '=1+1' })).toBe('\ufeffline,id,problem,content\r\n7,3,"Name: Enter a ""real"" name.",\'=1+1\r\n');
+  it('has the rows, the columns and the separator of the file, and says at the end of each row what is wrong', async () => {
+    const report = new Report({ names: ['Pflanze', 'Menge', 'Preis'], columns: ['name', 'quantity', null], separator: ';' });
+    report.add([{ number: 2, text: '{}', cells: ['Farn', 'viele', '2,50'], faults: [{ column: 'quantity', detail: 'Enter a whole number.' }] }]);
+    report.add([{ number: 3, text: '{}', cells: ['Moos'], faults: [{ column: 'status', detail: 'Choose one.' }, { detail: 'It is there.' }] }]);
+    report.add([{ number: 4, text: 'Farn;1;2;50', cells: ['Farn', '1', '2', '50', ''], faults: [{ detail: 'It has 4 cells.' }] }]);
+    expect(await report.csv.text()).toBe('Pflanze;Menge;Preis;Problem\r\nFarn;viele;"2,50";Menge: Enter a whole number.\r\nMoos;;;Status: Choose one. It is there.\r\nFarn;1;2;50;It has 4 cells.\r\n');
+  });
+
+  it('has one such column if it is imported again, and is of lines if the file has no columns', async () => {
+    const again = new Report({ names: ['name', 'Problem'], columns: ['name', null] });
+    again.add([{ number: 2, text: '{}', cells: ['Moss', 'what it was'], faults: [{ detail: 'What it is.' }] }]);
+    expect(await again.csv.text()).toBe('name,Problem\r\nMoss,What it is.\r\n');
+    const lines = new Report({});
+    lines.add([{ number: 7, text: '=1+1', faults: [{ column: 'name', detail: 'Enter a "real" name.' }] }]);
+    expect(await lines.csv.text()).toBe('Line,Content,Problem\r\n7,\'=1+1,"Name: Enter a ""real"" name."\r\n');
   });
 
   it('says in words what the shop refuses, and where', () => {
@@ -164,7 +176,7 @@ class TestShop {
 }
 
 describe('the preview says what the import does', () => {
-  const reading: PlantReading = { columns: ['name', 'id', 'externalId', 'quantity'] };
+  const reading: PlantReading = { columns: ['name', 'id', 'externalId', 'quantity'], names: ['name', 'id', 'externalId', 'quantity'] };
   const { signal } = new AbortController();
   const onPart = (): void => undefined;
   let saved = 0;
@@ -192,7 +204,7 @@ describe('the preview says what the import does', () => {
     ];
     expect(refusedOf(first.preview.refused)).toEqual(refused);
     expect(refusedOf(first.result.refusedLines)).toEqual(refused);
-    expect(await first.preview.report.text()).toContain('4,8001,The line has the same id as line 2.,');
+    expect(await first.preview.report.text()).toContain('\r\nTwice,8001,,7,The line has the same id as line 2.\r\n');
     expect(shop.sent.map(({ name, quantity }) => `${name} ${String(quantity)}`)).toEqual(['Thai 25', 'No id 3', 'Code 1', 'Known 4']);
     const { preview } = await importOf(shop, await fileOf(...rows));
     expect(preview.lines.map(({ number, outcome, after }) => `${String(number)} ${outcome} ${String(after?.quantity)}`).slice(0, 2)).toEqual(['2 unchanged 25', '3 unchanged undefined']);

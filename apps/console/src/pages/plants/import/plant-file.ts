@@ -6,6 +6,8 @@ import { readWorkbook } from './workbook.js';
 export interface PlantReading extends Reading {
   /** What each column of the file holds; null: it is left out. */
   readonly columns?: readonly (Column | null)[];
+  /** What the file calls them. */
+  readonly names?: readonly string[];
 }
 
 export interface PlantLine extends SourceLine {

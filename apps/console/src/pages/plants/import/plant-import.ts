@@ -4,7 +4,7 @@ import { addedBy, noteAdded } from './current-import.js';
 import type { DryRun } from './dry-run.js';
 import { piecesOf } from './pieces.js';
 import type { PlantFile, PlantLine, PlantReading } from './plant-file.js';
-import { faultsOfLine, idOf, type LineProblem, ofRow, type RefusedLine, reportHeader, reportRow, textOf, valuesOf } from './report.js';
+import { faultsOfLine, type LineFault, type LineProblem, ofRow, type RefusedLine, Report, textOf, valuesOf } from './report.js';
 
 /** A plant that the import made or changed. */
 export interface ImportedPlant {
@@ -57,7 +57,7 @@ interface Result {
 /** The import of one file. It continues while the user visits other pages. */
 export class PlantImport {
   readonly state: Cell<ImportState>;
-  private readonly reportParts: Blob[] = [];
+  private readonly refused: Report;
   private stopping = new AbortController();
   /** Numbers of rows without an id that were sent. */
   private readonly sent = new Set<number>();
@@ -70,6 +70,7 @@ export class PlantImport {
     /** Called when the import ends, for any reason. */
     private readonly onEnd: () => void,
   ) {
+    this.refused = new Report(reading);
     this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.file.name, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, added: 0, blank: preview.blank, refusedLines: [], plants: [] });
   }
 
@@ -105,7 +106,7 @@ export class PlantImport {
 
   /** Returns all refused lines as CSV. */
   report(): Blob {
-    return new Blob([reportHeader, ...this.reportParts], { type: 'text/csv' });
+    return this.refused.csv;
   }
 
   /** Sends a piece, repeatedly if necessary: importing a plant twice changes nothing. */
@@ -134,7 +135,7 @@ export class PlantImport {
     if (lines[0]?.isNew) return this.createAll(lines);
     const sent = lines.filter(({ fault }) => fault === undefined);
     const sum = { created: 0, updated: 0, unchanged: 0, refused: 0, added: 0 };
-    const refused = new Map<PlantLine, Omit<RefusedLine, 'number' | 'text'>>();
+    const refused = new Map<PlantLine, readonly LineFault[]>();
     const plants: ImportedPlant[] = [];
     let answered = 0;
     let last: Result | undefined;
@@ -149,18 +150,18 @@ export class PlantImport {
       sum[result.result] += 1;
       const source = sent[answered - 1];
       if (source && result.id !== undefined && (result.result === 'created' || result.result === 'updated')) plants.push(plantOf(source, result.result, result.id));
-      if (result.result === 'refused' && source) refused.set(source, { id: result.id, faults: faultsOfLine(result.problem ?? {}) });
+      if (result.result === 'refused' && source) refused.set(source, faultsOfLine(result.problem ?? {}));
     }
     const next = sent[answered];
     const taken = next ? lines.slice(0, lines.indexOf(next)) : lines;
     for (const line of taken) {
       if (line.fault === undefined) continue;
       sum.refused += 1;
-      refused.set(line, { id: idOf(line.text), faults: [ofRow(line.fault)] });
+      refused.set(line, [ofRow(line.fault)]);
     }
     this.count(taken.at(-1)?.number, sum, taken.flatMap((line) => {
-      const refusal = refused.get(line);
-      return refusal ? [{ number: line.number, text: line.text, ...refusal }] : [];
+      const faults = refused.get(line);
+      return faults ? [{ ...line, faults }] : [];
     }), plants);
     return { taken: taken.length, problem: last?.problem ? new Interrupted(last.problem) : new Interrupted({ status: 503 }) };
   }
@@ -204,7 +205,7 @@ export class PlantImport {
       }
     } catch (error) {
       if (!(error instanceof ShopProblem) || ![400, 409, 413, 422].includes(error.status)) throw error;
-      return { number, id: undefined, text, faults: faultsOfLine(error) };
+      return { ...line, faults: faultsOfLine(error) };
     }
   }
 
@@ -230,8 +231,7 @@ export class PlantImport {
 
   private count(lastLine: number | undefined, sum: Pick<ImportState, 'created' | 'updated' | 'unchanged' | 'refused' | 'added'>, refused: readonly RefusedLine[], plants: readonly ImportedPlant[]): void {
     if (lastLine === undefined) return;
-    // Blobs, since the browser may keep them on disk.
-    if (refused.length > 0) this.reportParts.push(new Blob(refused.map(reportRow)));
+    this.refused.add(refused);
     const before = this.state.get();
     this.change({
       lastLine,

@@ -3,6 +3,7 @@ import { fieldSentence } from '../../../ui/field-sentences.js';
 import { formatNumber } from '../../../ui/numbers.js';
 import { fieldOf } from '../../../ui/problem.js';
 import { sentences, sentencesByStatus, type Sentences } from '../../../ui/problem-sentences.js';
+import type { PlantReading } from './plant-file.js';
 
 export const labels: Readonly<Record<Column, string>> = { id: 'Id', name: 'Name', status: 'Status', category: 'Category', tags: 'Tags', photoUrls: 'Pictures', externalId: 'External id', quantity: 'Stock' };
 
@@ -41,17 +42,47 @@ export function faultsOfLine({ code = '', status = 400, errors = [] }: LineProbl
 /** @param fault of a row that is not sent, as `csv.mjs` or the preview says it */
 export const ofRow = (fault: string): LineFault => ({ detail: /^(has|is) /.test(fault) ? `The line ${fault}` : fault.replace(/^./, (letter) => letter.toUpperCase()) });
 
-export const whyOf = (faults: readonly LineFault[]): string => faults.map(({ column, detail }) => (column ? `${labels[column]}: ${detail}` : detail)).join(' ');
+export const whyOf = (faults: readonly LineFault[], nameOf = (column: Column): string => labels[column]): string => faults.map(({ column, detail }) => (column ? `${nameOf(column)}: ${detail}` : detail)).join(' ');
 
-export interface RefusedLine extends Pick<SourceLine, 'number' | 'text'> {
-  readonly id: number | undefined;
+export interface RefusedLine extends Pick<SourceLine, 'number' | 'text' | 'cells'> {
   readonly faults: readonly LineFault[];
 }
 
-export const reportHeader = headerOf(['line', 'id', 'problem', 'content']);
+const whyName = 'Problem';
 
-/** Returns a refused line as a CSV row of the report. */
-export const reportRow = ({ number, id, faults, text }: RefusedLine): string => rowOf([String(number), String(id ?? ''), whyOf(faults), text]);
+/** The refused lines of a file as CSV: its own rows and columns, and one more that says what is wrong. Corrected, they can be imported again. */
+export class Report {
+  // Blobs, since the browser may keep them on disk.
+  private readonly parts: Blob[] = [];
+  private readonly header: readonly string[];
+  private readonly names: readonly string[];
+  private readonly columns: readonly (Column | null)[];
+  private readonly separator: string;
+
+  constructor({ names = [], columns = [], separator = ',' }: Pick<PlantReading, 'names' | 'columns' | 'separator'>) {
+    this.columns = columns;
+    // Another one would have to be chosen again by hand.
+    this.separator = ',;\t'.includes(separator) ? separator : ',';
+    // NDJSON has no columns.
+    this.header = names.length === 0 ? ['Line', 'Content'] : names;
+    // A report that is imported again has that column already.
+    this.names = this.header.at(-1) === whyName ? this.header.slice(0, -1) : this.header;
+  }
+
+  add(lines: readonly RefusedLine[]): void {
+    if (lines.length > 0) this.parts.push(new Blob(lines.map((line) => this.rowOf(line))));
+  }
+
+  get csv(): Blob {
+    return new Blob([headerOf([...this.names, whyName], this.separator), ...this.parts], { type: 'text/csv' });
+  }
+
+  private rowOf({ number, text, cells = [String(number), text], faults }: RefusedLine): string {
+    const own = this.names.map((_, n) => cells[n] ?? '');
+    const beyond = cells.slice(this.header.length).filter((cell) => cell.trim() !== '');
+    return rowOf([...own, ...beyond, whyOf(faults, (column) => this.names[this.columns.indexOf(column)] || labels[column])], this.separator);
+  }
+}
 
 /** The members of a line; none if it is not the JSON of an object, which the shop refuses. */
 export function valuesOf(text: string): PlantValues {
@@ -61,12 +92,6 @@ export function valuesOf(text: string): PlantValues {
   } catch {
     return {};
   }
-}
-
-/** The id that a line gives. */
-export function idOf(text: string): number | undefined {
-  const { id } = valuesOf(text);
-  return typeof id === 'number' ? id : undefined;
 }
 
 /** A value as people read it. */

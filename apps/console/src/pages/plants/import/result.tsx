@@ -63,7 +63,7 @@ export const PlantLines = <Line extends { readonly number: number; readonly outc
 /** The first refused lines, with the cells that are wrong, and a report of all. */
 export function RefusedLines({ count, lines, fileName, report, advice }: {
   readonly count: number;
-  readonly lines: readonly Omit<RefusedLine, 'id'>[];
+  readonly lines: readonly RefusedLine[];
   readonly fileName: string;
   readonly report: () => Blob;
   readonly advice: string;
