@@ -27,9 +27,9 @@ export function readTrackingList(text: string, orderIds: readonly number[]): Tra
   const twice = [...new Set(found.flatMap(({ id }, n) => (id !== undefined && found.findIndex((one) => one.id === id) < n ? [id] : [])))];
   const shortened = found.filter(({ number }) => /^\d([.,]\d+)?e\+\d+$/i.test(number));
   const unused = found.filter(({ line, id, number }) => line !== '' && (id === undefined || number === ''));
-  const used = found.filter((one) => one.id !== undefined && one.number !== '' && !twice.includes(one.id) && !shortened.includes(one));
+  const used = found.filter((one) => one.number !== '' && !shortened.includes(one)).flatMap(({ id, number }) => (id === undefined || twice.includes(id) ? [] : [[id, number] as const]));
   return {
-    numbers: Object.fromEntries(used.map(({ id, number }) => [id, number])),
+    numbers: Object.fromEntries(used),
     faults: [
       ...(unused.length === 0 ? [] : [`${counted(unused.length, 'line fits', 'lines fit')} none of the orders: ${some(unused.map(({ line }) => line))}`]),
       ...(twice.length === 0 ? [] : [`More than one line is for ${twice.length === 1 ? 'order' : 'orders'} ${some(twice)}, so none is filled in.`]),
