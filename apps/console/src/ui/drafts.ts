@@ -1,7 +1,51 @@
+import { ShopError } from '@plant-shop/client';
+
 /** Begins the names under which the tab keeps drafts. */
 export const prefix = 'console-draft ';
 
 /** Forgets what was typed into all forms, by every user of this tab. */
 export function forgetDrafts(): void {
   for (const key of Object.keys(sessionStorage)) if (key.startsWith(prefix)) sessionStorage.removeItem(key);
+}
+
+/** Names what a draft's form has sent while the answer is outstanding or lost. */
+export const sentOf = (key: string): string => `${key} (sent)`;
+
+/** A request of which it is not known whether it took effect. */
+interface Sent {
+  /** What the user had typed, as JSON. */
+  readonly typed: string;
+  readonly request: unknown;
+  readonly idempotencyKey: string;
+}
+
+/** The answer to a form's request was lost. */
+export class LostAnswer extends Error {}
+
+/**
+ * Sends what a form makes. If the answer is lost, the form sends the same request with the same Idempotency-Key again, also after a reload, so that
+ * it does not take effect twice.
+ * @param request what is sent, as JSON can hold it
+ * @param typed what it was made of, if that is not the request: a request with the version of a moment ago is repeated as it was
+ * @throws LostAnswer
+ */
+export async function sendOnce<Request, Answer>(
+  { key }: { readonly key: string },
+  request: Request,
+  perform: (request: Request, idempotencyKey: string) => Promise<Answer>,
+  typed: unknown = request,
+): Promise<Answer> {
+  const text = JSON.stringify(typed);
+  const kept = JSON.parse(sessionStorage.getItem(sentOf(key)) ?? 'null') as Sent | null;
+  const sent: Sent = kept?.typed === text ? kept : { typed: text, request, idempotencyKey: crypto.randomUUID() };
+  sessionStorage.setItem(sentOf(key), JSON.stringify(sent));
+  try {
+    const answer = await perform(sent.request as Request, sent.idempotencyKey);
+    sessionStorage.removeItem(sentOf(key));
+    return answer;
+  } catch (error) {
+    if (error instanceof ShopError && error.outcome === 'unknown') throw new LostAnswer(error.message, { cause: error });
+    sessionStorage.removeItem(sentOf(key));
+    throw error;
+  }
 }

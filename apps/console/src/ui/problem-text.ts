@@ -1,7 +1,7 @@
 import { type ErrorKind, ShopError, ShopProblem } from '@plant-shop/client';
 import { LostPermissions, permissionNames } from '../auth/permissions.js';
+import { LostAnswer } from './drafts.js';
 import { type FieldFault, faultsOf } from './problem.js';
-import { LostAnswer } from './use-send.js';
 import { later, reload, type Sentences, sentences, sentencesByStatus } from './problem-sentences.js';
 
 /** Text of an error for the user: what happened, and what to do. */

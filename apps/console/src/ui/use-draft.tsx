@@ -1,7 +1,7 @@
 import { Button, Group, Text } from '@mantine/core';
 import { type ReactNode, useRef, useState } from 'react';
 import { usePerson } from '../auth/session.js';
-import { prefix } from './drafts.js';
+import { prefix, sentOf } from './drafts.js';
 
 /** What a user has typed into a form. */
 export interface Draft<Value extends object> {
@@ -15,9 +15,6 @@ export interface Draft<Value extends object> {
   /** Forgets it, and begins anew: the form was sent, or the user discards it. */
   readonly clear: () => void;
 }
-
-/** Names what a form has sent while the answer is outstanding or lost. */
-export const sentOf = (key: string): string => `${key} (sent)`;
 
 /**
  * State of a form that outlasts its page and the session, until it is sent or the user logs out. The tab keeps it, so that no

@@ -4,9 +4,9 @@ import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
+import { sendOnce } from '../../ui/drafts.js';
 import { type Change, useChange } from '../../ui/use-change.js';
 import { useDraft } from '../../ui/use-draft.js';
-import { useSend } from '../../ui/use-send.js';
 import { useEdit } from '../../ui/use-edit.js';
 import { ChangedMeanwhile, DestinationForm, type DestinationInput, type DestinationValues, inputOf, valuesOf } from './destination-form.js';
 import { type Destination, readDestination } from './destination-reads.js';
@@ -17,9 +17,8 @@ export function CreateDestination({ onClose }: { readonly onClose: () => void })
   const client = useQueryClient();
   const navigate = useNavigate();
   const draft = useDraft<DestinationValues>('new destination', { name: '', url: '', stream: '', subject: '', perSecond: '', eventTypes: ['order.status_changed'], newStatuses: [] });
-  const send = useSend(draft);
   const create = useChange({
-    mutationFn: async (input: DestinationInput) => (await send(input, (body, idempotencyKey) => shop.POST('/destinations', { body, idempotencyKey }))).data,
+    mutationFn: async (input: DestinationInput) => (await sendOnce(draft, input, (body, idempotencyKey) => shop.POST('/destinations', { body, idempotencyKey }))).data,
     onSuccess: async ({ id }) => {
       sayDone('The destination is created. It gets the events from now on.');
       draft.clear();

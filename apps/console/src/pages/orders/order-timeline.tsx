@@ -4,13 +4,13 @@ import type { ReactNode, SubmitEvent } from 'react';
 import { useMay, useSession, useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
 import { sayDone } from '../../ui/done.js';
+import { sendOnce } from '../../ui/drafts.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { statusColors } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
-import { useSend } from '../../ui/use-send.js';
 import type { TimelineEntry } from './queries.js';
 
 /** What the shop's own reasons say. Others are what staff wrote. */
@@ -72,10 +72,9 @@ function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
   const client = useQueryClient();
   const draft = useDraft(`note on order ${orderId}`, { text: '' });
   const { text } = draft.value;
-  const send = useSend(draft);
   const add = useChange({
     isRepeatable: true,
-    mutationFn: () => send({ text: text.trim() }, (body, idempotencyKey) => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body, idempotencyKey })),
+    mutationFn: () => sendOnce(draft, { text: text.trim() }, (body, idempotencyKey) => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body, idempotencyKey })),
     onSuccess: () => {
       draft.clear();
       sayDone('The note is added.');

@@ -4,13 +4,13 @@ import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode, SubmitEvent } from 'react';
 import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
+import { sendOnce } from '../../ui/drafts.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { TimeInput } from '../../ui/time-input.js';
 import { useChange } from '../../ui/use-change.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
-import { useSend } from '../../ui/use-send.js';
 import type { GrantedPermission } from './people-reads.js';
 import { PermissionChoice } from './permissions.js';
 
@@ -19,11 +19,10 @@ export function NewApiKey({ username, onClose }: { readonly username: string; re
   const shop = useShop();
   const client = useQueryClient();
   const draft = useDraft<KeyValues>(`new API key of ${username}`, { name: '', extent: 'default', permissions: [] });
-  const send = useSend(draft);
   const create = useChange({
     gcTime: 0,
     mutationFn: async (input: components['schemas']['NewApiKey']) =>
-      (await send(input, (body, idempotencyKey) => shop.POST('/user/{username}/apiKeys', { params: { path: { username } }, body, idempotencyKey }))).data,
+      (await sendOnce(draft, input, (body, idempotencyKey) => shop.POST('/user/{username}/apiKeys', { params: { path: { username } }, body, idempotencyKey }))).data,
     onSuccess: () => {
       draft.clear();
       return client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] });

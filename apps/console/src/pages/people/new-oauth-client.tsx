@@ -5,12 +5,12 @@ import type { ReactNode, SubmitEvent } from 'react';
 import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
+import { sendOnce } from '../../ui/drafts.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { useChange } from '../../ui/use-change.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
-import { useSend } from '../../ui/use-send.js';
 import { UserField } from '../../ui/user-field.js';
 import type { GrantedPermission } from './people-reads.js';
 import { PermissionChoice } from './permissions.js';
@@ -22,10 +22,9 @@ export function NewOAuthClient({ onClose }: { readonly onClose: () => void }): R
   const shop = useShop();
   const client = useQueryClient();
   const draft = useDraft<ClientValues>('new OAuth client', { name: '', kind: 'application', redirectUris: '', isPublic: false, owner: '', scopes: [] });
-  const send = useSend(draft);
   const create = useChange({
     gcTime: 0,
-    mutationFn: async (input: NewClient) => (await send(input, (body, idempotencyKey) => shop.POST('/oauth/clients', { body, idempotencyKey }))).data,
+    mutationFn: async (input: NewClient) => (await sendOnce(draft, input, (body, idempotencyKey) => shop.POST('/oauth/clients', { body, idempotencyKey }))).data,
     onSuccess: async ({ secret, clientId }) => {
       draft.clear();
       if (secret === undefined) {

@@ -5,13 +5,13 @@ import { type ReactNode, useId } from 'react';
 import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
+import { sendOnce } from '../../ui/drafts.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
-import { useSend } from '../../ui/use-send.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { wholeNumber } from '../../ui/whole-number.js';
 import { mostUnits } from './plant-form-values.js';
@@ -47,7 +47,6 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
   const draft = useDraft(`adjust stock of plant ${plantId}`, { verb: 'Add', units: '', reason: '' });
   const { verb, units, reason } = draft.value;
   const isCount = verb === 'Count';
-  const send = useSend(draft);
   const count = wholeNumber(units, { min: isCount ? 0 : 1 });
   const adjusting = useChange({
     isRepeatable: true,
@@ -58,7 +57,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
       const by = changeOf(verb, Number(units), from.stock.value);
       for (let [base, tries] = [from, 1]; ; tries += 1) {
         try {
-          const saved = await send({ etag: base.stock.etag, body: { by, reason: reason.trim() } }, ({ etag, body }, idempotencyKey) =>
+          const saved = await sendOnce(draft, { etag: base.stock.etag, body: { by, reason: reason.trim() } }, ({ etag, body }, idempotencyKey) =>
             shop.POST('/store/inventory/{plantId}/adjustment', { params: { path: { plantId }, header: { 'If-Match': etag } }, body, idempotencyKey }), draft.value);
           return { saved: versionOf(saved) };
         } catch (problem) {

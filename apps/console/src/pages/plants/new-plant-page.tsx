@@ -4,12 +4,12 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
+import { sendOnce } from '../../ui/drafts.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { useChange } from '../../ui/use-change.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
-import { useSend } from '../../ui/use-send.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
 import { PlantFields } from './plant-fields.js';
 import { emptyForm, mostUnits, plantOfForm } from './plant-form-values.js';
@@ -20,9 +20,8 @@ export function NewPlantPage(): ReactNode {
   const navigate = useNavigate();
   const draft = useDraft('new plant', { values: emptyForm, quantity: '' });
   const { values, quantity } = draft.value;
-  const send = useSend(draft);
   const creating = useChange({
-    mutationFn: async () => (await send({ ...plantOfForm(values), ...(quantity.trim() !== '' && { quantity: Number(quantity) }) }, (body, idempotencyKey) => shop.POST('/plant', { body, idempotencyKey }))).data,
+    mutationFn: async () => (await sendOnce(draft, { ...plantOfForm(values), ...(quantity.trim() !== '' && { quantity: Number(quantity) }) }, (body, idempotencyKey) => shop.POST('/plant', { body, idempotencyKey }))).data,
     onSuccess: async (plant) => {
       sayDone(`${plant.name} was added.`);
       draft.clear();

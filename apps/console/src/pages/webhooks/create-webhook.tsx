@@ -3,10 +3,10 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { Dialog } from '../../ui/dialog.js';
+import { sendOnce } from '../../ui/drafts.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { useChange } from '../../ui/use-change.js';
 import { useDraft } from '../../ui/use-draft.js';
-import { useSend } from '../../ui/use-send.js';
 import { valuesOf, WebhookForm, type WebhookInput } from './webhook-form.js';
 
 /** The form, then the secret, then the new webhook's page. */
@@ -16,10 +16,9 @@ export function CreateWebhook({ onClose }: { readonly onClose: () => void }): Re
   const navigate = useNavigate();
   const [created, setCreated] = useState<{ readonly id: string; readonly secret: string }>();
   const draft = useDraft('new webhook', valuesOf({ url: '', eventTypes: ['order.status_changed'] }));
-  const send = useSend(draft);
   const create = useChange({
     gcTime: 0,
-    mutationFn: async (input: WebhookInput) => (await send(input, (body, idempotencyKey) => shop.POST('/webhooks', { body, idempotencyKey }))).data,
+    mutationFn: async (input: WebhookInput) => (await sendOnce(draft, input, (body, idempotencyKey) => shop.POST('/webhooks', { body, idempotencyKey }))).data,
     onSuccess: async ({ id, secret }) => {
       draft.clear();
       setCreated({ id, secret });

@@ -9,6 +9,8 @@ export interface TrackingList {
 
 type Rows = readonly (readonly string[])[];
 
+const cellAt = (cells: readonly string[], column: number): string => cells[column] ?? '';
+
 /**
  * Reads a pasted list: tracking numbers in the order of the page, where an empty line leaves an order out, or a column of them beside one of orders, as
  * in a spreadsheet or file. What is not clear is left out and said, because a wrong number sends a customer to another one's parcel.
@@ -23,7 +25,7 @@ export function readTrackingList(text: string, orderIds: readonly number[]): Tra
   const body = rows.slice(isTitle ? 1 : 0);
   const numberColumn = isList ? 0 : numberColumnOf(body, isTitle ? rows[0] : undefined, idColumn);
   if (numberColumn === undefined) return { numbers: {}, faults: ['It is not clear which column has the tracking numbers. Paste two columns: order and tracking number.'] };
-  const found = body.map((cells, n) => ({ line: lines[n + rows.length - body.length]?.trim() ?? '', id: isList ? orderIds[n] : idOf(cells[idColumn]), number: cells[numberColumn] ?? '' }));
+  const found = body.map((cells, n) => ({ line: lines[n + rows.length - body.length]?.trim() ?? '', id: isList ? orderIds[n] : idOf(cells[idColumn]), number: cellAt(cells, numberColumn) }));
   const twice = [...new Set(found.flatMap(({ id }, n) => (id !== undefined && found.findIndex((one) => one.id === id) < n ? [id] : [])))];
   const shortened = found.filter(({ number }) => /^\d([.,]\d+)?e\+\d+$/i.test(number));
   const unused = found.filter(({ line, id, number }) => line !== '' && (id === undefined || number === ''));
@@ -50,12 +52,12 @@ function rowsOf(lines: readonly string[], idOf: (cell?: string) => number | unde
 }
 
 /** Whether the first line has the columns' titles: no digit where all others that are not empty have some. */
-const hasTitles = ([first, ...others]: Rows, column: number): boolean =>
-  first !== undefined && (first[column] ?? '') !== '' && !/\d/.test(first[column] ?? '') && others.length > 0 && others.every((cells) => (cells[column] ?? '') === '' || /\d/.test(cells[column] ?? ''));
+const hasTitles = ([first = [], ...others]: Rows, column: number): boolean =>
+  /^\D+$/.test(cellAt(first, column)) && others.length > 0 && others.every((cells) => /^$|\d/.test(cellAt(cells, column)));
 
+/** The only other column, the one that is titled so, or the only one with a digit in each cell. */
 function numberColumnOf(body: Rows, titles: readonly string[] | undefined, idColumn: number): number | undefined {
-  const others = columnsOf(body).filter((column) => column !== idColumn && body.some((cells) => (cells[column] ?? '') !== ''));
-  const titled = others.filter((column) => /track/i.test(titles?.[column] ?? ''));
-  const [found, second] = titled.length > 0 || others.length < 2 ? [titled, others].find((one) => one.length > 0) ?? [] : others.filter((column) => body.every((cells) => /\d/.test(cells[column] ?? '')));
-  return second === undefined ? found : undefined;
+  const others = columnsOf(body).filter((column) => column !== idColumn && body.some((cells) => cellAt(cells, column) !== ''));
+  const candidates = [others, others.filter((column) => /track/i.test(titles?.[column] ?? '')), others.filter((column) => body.every((cells) => /\d/.test(cellAt(cells, column))))];
+  return candidates.find((columns) => columns.length === 1)?.[0];
 }
