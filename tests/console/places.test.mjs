@@ -236,7 +236,7 @@ describe('the place', () => {
     await people.leave();
   });
 
-  test('of the focus is on “Stop” while many orders are shipped', async () => {
+  test('of the focus is beside “Stop” while many orders are shipped, where a second Enter does nothing', async () => {
     const plantId = await newPlant();
     const ids = [await paidOrder(plantId), await paidOrder(plantId)];
     const visit = await chrome.visit(staff, { path: `/orders?tab=to-ship&plantId=${plantId}` });
@@ -251,7 +251,10 @@ describe('the place', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Carrier').fill('Green Post');
     for (const id of ids) await dialog.getByLabel(`Tracking number of order ${id}`).fill(`T${id}`);
-    await dialog.getByRole('button', { name: 'Ship 2 orders' }).click();
+    await dialog.getByRole('button', { name: 'Ship 2 orders' }).press('Enter');
+    await dialog.getByRole('group', { name: 'Actions' }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
     await dialog.getByRole('button', { name: 'Stop' }).and(page.locator(':focus')).waitFor();
     await dialog.getByRole('button', { name: 'Ship 2 orders', disabled: true }).waitFor();
     answer.resolve(undefined);

@@ -85,7 +85,7 @@ describe('the stock', () => {
     const plantId = await newPlant(4);
     const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}`, scheme: 'dark' });
     const { page } = visit;
-    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await page.getByRole('button', { name: 'Change the stock' }).click();
     const dialog = dialogOf(page);
     await dialog.getByText('4 units can be ordered now.').waitFor();
     await dialog.getByText('Remove', { exact: true }).click();
@@ -100,7 +100,7 @@ describe('the stock', () => {
     await fill(page, '3', 'Damaged');
     // What is typed stays, also when an order was faster than the removal.
     await dialog.getByRole('button', { name: 'Back' }).click();
-    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await page.getByRole('button', { name: 'Change the stock' }).click();
     await dialog.getByText('What you typed before is here again.').waitFor();
     await dialog.getByText('4 units can be ordered now, 1 afterwards.').waitFor();
     await admin.POST('/store/order', { body: { plantId, quantity: 2 } });
@@ -123,7 +123,7 @@ describe('the stock', () => {
     await placeOrder(plantId, 2);
     const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
     const { page } = visit;
-    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await page.getByRole('button', { name: 'Change the stock' }).click();
     const dialog = dialogOf(page);
     await dialog.getByText('8 units can be ordered now.').waitFor();
     await dialog.getByText('Count', { exact: true }).first().click();
@@ -153,14 +153,14 @@ describe('the stock', () => {
       lost += 1;
       await route.fulfill({ status: 500, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Broken', status: 500, code: 'internal', requestId: 'lost' }) });
     });
-    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await page.getByRole('button', { name: 'Change the stock' }).click();
     await fill(page, '6', 'Delivery');
     await dialogOf(page).getByRole('button', { name: 'Add 6 units' }).click();
     await dialogOf(page).getByRole('alert').getByText('It is not known whether this worked').waitFor();
     assert.ok(lost > 0);
     // What is typed is there again, and what was sent is known.
     await page.reload();
-    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await page.getByRole('button', { name: 'Change the stock' }).click();
     await dialogOf(page).getByText('Sent again unchanged, it does not happen twice.').waitFor();
     await dialogOf(page).getByText(/Last change: \+6 by admin, Delivery/).waitFor();
     await dialogOf(page).getByRole('button', { name: 'Add 6 units' }).click();
@@ -171,7 +171,7 @@ describe('the stock', () => {
     await dialogOf(page).waitFor({ state: 'detached' });
     assert.deepEqual([await changesOf(plantId), (await stockOf(plantId)).free], [[[6, 'Delivery']], 26]);
     // Once answered, the same again is another change.
-    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await page.getByRole('button', { name: 'Change the stock' }).click();
     await fill(page, '6', 'Delivery');
     await dialogOf(page).getByRole('button', { name: 'Add 6 units' }).click();
     await dialogOf(page).waitFor({ state: 'detached' });
@@ -184,7 +184,7 @@ describe('the stock', () => {
     const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
     const { page } = visit;
     const dialog = dialogOf(page);
-    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await page.getByRole('button', { name: 'Change the stock' }).click();
     await dialog.getByText('20 units can be ordered now.').waitFor();
     await fill(page, '4', 'Count');
     await admin.POST('/store/order', { body: { plantId } });
@@ -193,7 +193,7 @@ describe('the stock', () => {
     assert.equal((await stockOf(plantId)).free, 23);
 
     const other = await newPerson('staff');
-    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await page.getByRole('button', { name: 'Change the stock' }).click();
     await dialog.getByText('23 units can be ordered now.').waitFor();
     await dialog.getByText(/Last change: \+4 by admin, Count/).waitFor();
     await dialog.getByText('Remove', { exact: true }).click();

@@ -115,7 +115,7 @@ describe('a task, by keyboard alone and within two minutes', () => {
     await start();
     await find(page, name);
     await page.getByRole('heading', { name, level: 1 }).waitFor();
-    await pressEnterOn(page.getByRole('button', { name: 'Add or remove units' }));
+    await pressEnterOn(page.getByRole('button', { name: 'Change the stock' }));
     const dialog = page.getByRole('dialog');
     await dialog.getByText('12 units can be ordered now.').waitFor();
     await dialog.getByLabel('Units').and(page.locator(':focus')).waitFor();

@@ -97,7 +97,7 @@ describe('what is typed', () => {
     const plantId = await newPlant(4);
     const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
     const { page } = visit;
-    await page.getByRole('button', { name: 'Add or remove units' }).click();
+    await page.getByRole('button', { name: 'Change the stock' }).click();
     await page.getByRole('dialog').getByText('Count', { exact: true }).first().click();
     await page.getByRole('dialog').getByLabel('Units on the shelf').focus();
     await page.keyboard.press('Tab');

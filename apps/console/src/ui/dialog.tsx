@@ -45,13 +45,17 @@ export function BackButton({ label = 'Back', hasFocus = false }: { readonly labe
   return <Button variant="default" disabled={dialog?.isBusy === true} onClick={dialog?.close} {...(hasFocus && { 'data-autofocus': true })}>{label}</Button>;
 }
 
-/** The buttons of a dialog that stays open while it works and to show the result. The last one that is not busy has the focus: it is the next thing to do. */
+/**
+ * The buttons of a dialog that stays open while it works and to show the result. Then the last one that can be pressed has the focus: it is the next
+ * thing to do. While it works, they have it together: the second Enter of two presses nothing, and Tab leads to “Stop”.
+ */
 export function ResultActions({ isBegun, isRunning, children }: { readonly isBegun: boolean; readonly isRunning: boolean; readonly children: ReactNode }): ReactNode {
   const buttons = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (isBegun) [...(buttons.current?.querySelectorAll<HTMLElement>('button:enabled') ?? [])].at(-1)?.focus();
+    if (isRunning) buttons.current?.focus();
+    else if (isBegun) [...(buttons.current?.querySelectorAll<HTMLElement>('button:enabled') ?? [])].at(-1)?.focus();
   }, [isBegun, isRunning]);
-  return <Group justify="flex-end" ref={buttons}>{children}</Group>;
+  return <Group justify="flex-end" ref={buttons} role="group" aria-label="Actions" tabIndex={-1}>{children}</Group>;
 }
 
 /** A dialog with a form. Stays open when the request is refused, to show the refusal. */

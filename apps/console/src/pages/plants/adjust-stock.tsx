@@ -27,7 +27,7 @@ interface Known {
   readonly last: StockEntry | undefined;
 }
 
-/** The change before the stock: a change between the two is in the stock that is shown. */
+/** The change before the stock: a change between the two is in the stock that is shown. Not by the cache: a query under way may be older than a refusal. */
 async function read(shop: Shop, plantId: number, signal = new AbortController().signal): Promise<Known> {
   const { entries: [last] } = await stockChanges(shop, plantId, { limit: 1 }, signal);
   return { last, stock: await stockQuery(shop, plantId).queryFn({ signal }) };

@@ -27,7 +27,7 @@ export function StockCard({ plantId, name }: { readonly plantId: number; readonl
   const [isOpen, setOpen] = useState(false);
   useLiveStock();
   return (
-    <Card title="Stock" aside={<Button variant="default" size="xs" leftSection={<IconPlusMinus size={16} />} onClick={() => setOpen(true)}>Add or remove units</Button>}>
+    <Card title="Stock" aside={<Button variant="default" size="xs" leftSection={<IconPlusMinus size={16} />} onClick={() => setOpen(true)}>Change the stock</Button>}>
       {stock.isPending && <Loading />}
       <ProblemAlert error={stock.error} title="The stock could not be loaded" />
       {stock.data && (

@@ -34,7 +34,7 @@ export function StockCell({ plant: { id, name } }: { readonly plant: Plant }): R
           {data && data.value.reserved > 0 && <Text size="xs" c="dimmed" className="numbers" truncate>{formatNumber(data.value.reserved)} reserved</Text>}
         </Group>
       </div>
-      <ActionIcon variant="default" size="md" aria-label={`Change the stock of ${name}`} title="Add or remove units" onClick={() => setOpen(true)}><IconPlusMinus size={16} /></ActionIcon>
+      <ActionIcon variant="default" size="md" aria-label={`Change the stock of ${name}`} title="Change the stock" onClick={() => setOpen(true)}><IconPlusMinus size={16} /></ActionIcon>
       {isOpen && <AdjustStock plantId={id} name={name} onClose={() => setOpen(false)} />}
     </Group>
   );
