@@ -50,7 +50,7 @@ async function killNatsInTurn(context: GoalContext): Promise<Row> {
 }
 
 /** Changes that the standby lacks are lost; a client that has seen some is told of one gap, and no other of more. Everything that the standby had must be complete. */
-async function failover(context: GoalContext): Promise<Row> {
+export async function failover(context: GoalContext): Promise<Row> {
   const { stack, say } = context.testbed;
   const seconds = busySeconds(context) / 6;
   const trial = await openTrial(context);
@@ -95,7 +95,7 @@ const synchronousFailover: Goal = {
 };
 
 /** Nothing acknowledged is lost, no event comes twice, and no client is told of a gap, as without a failover. */
-async function failoversWithoutLoss(context: GoalContext): Promise<Row> {
+export async function failoversWithoutLoss(context: GoalContext): Promise<Row> {
   const { stack, say } = context.testbed;
   const rounds = Math.max(2, Math.floor(busySeconds(context) / 15));
   const trial = await openTrial(context);

@@ -1,3 +1,5 @@
+import type { GoalContext } from '../goals/goal.js';
+import type { Row } from '../report.js';
 import type { Rule } from '../checks/violation.js';
 import type { Fault } from '../plan.js';
 import type { WorkloadOptions } from '../workload.js';
@@ -23,6 +25,8 @@ export interface Bug {
   readonly workload?: Partial<WorkloadOptions>;
   /** The bug is in the client library, so the load comes from programs that use it instead of the workload. */
   readonly isInLibrary?: boolean;
+  /** A part of a goal that shows the bug, instead of a trial. */
+  readonly goal?: (context: GoalContext) => Promise<Row>;
 }
 
 export const kills = (...targets: string[]): Fault[] => [3_000, 6_000].map((atMs) => ({ kind: 'kill', atMs, targets }));

@@ -1,3 +1,4 @@
+import { failover, failoversWithoutLoss } from '../goals/broken-servers.js';
 import { type Bug, type Edit, kills } from './bug.js';
 import { destinationBugs } from './destination-bugs.js';
 import { mailBugs } from './mail-bugs.js';
@@ -7,6 +8,7 @@ const stockRepository = 'apps/store/dist/stock/stock.repository.js';
 const rules = 'apps/store/dist/orders/order.js';
 const placing = 'apps/store/dist/orders/placing.js';
 const basket = 'apps/store/dist/orders/basket.js';
+const history = 'apps/notifications/dist/log/history.js';
 const orders = 'apps/store/dist/orders/orders.service.js';
 const payments = 'apps/store/dist/payments/payments.service.js';
 const idempotentResults = 'libs/platform/dist/patterns/idempotent-results.js';
@@ -427,6 +429,23 @@ export const bugs: readonly Bug[] = [
     // Few kills hit a consumer before it has taken its event.
     workload: { seconds: 20 },
     isInLibrary: true,
+  },
+  {
+    id: 'loss-not-told',
+    name: 'a client that has events which a failover lost is told nothing',
+    edits: [{ file: history, find: 'return gap !== undefined && epoch', replace: 'return false && gap !== undefined && epoch' }],
+    breaks: ['sockets'],
+    goal: async (context) => {
+      await context.testbed.stack.addStandby();
+      return failover(context);
+    },
+  },
+  {
+    id: 'failover-told',
+    name: 'a failover that lost nothing is a gap',
+    edits: [{ file: history, find: 'everyFailover || !gap?.nothingLost', replace: 'true' }],
+    breaks: ['sockets'],
+    goal: failoversWithoutLoss,
   },
   ...mailBugs,
   ...destinationBugs,

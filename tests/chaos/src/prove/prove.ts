@@ -1,4 +1,4 @@
-import { settleLimitMs as longSettleLimitMs, Trial, openTestbed } from '../trial.js';
+import { settleLimitMs as longSettleLimitMs, Trial, type Testbed, openTestbed } from '../trial.js';
 import type { Violation } from '../checks/violation.js';
 import { prepareLibrary } from '../library.js';
 import { describeFault, type Fault } from '../plan.js';
@@ -28,6 +28,7 @@ export const proofNames: readonly string[] = [unmodified, ...bugs.map(({ id }) =
 const seconds = 10;
 /** Long enough for the faults of all bugs, one after the other. */
 const unmodifiedSeconds = 30;
+const goalSeconds = 60;
 /** Mails that are retried, some after 36 s. */
 const unmodifiedMails = { mailCustomers: 2, mailUsers: 2, failingMails: 0.2 };
 /** Shorter than in a normal run: many bugs leave work pending forever, and each would cost a minute. */
@@ -47,6 +48,7 @@ export async function prove(proof: Proof): Promise<{ passed: number; failed: num
       ...(await runTrial(proof, faults, (trial) => workloadIn(trial, { seconds: unmodifiedSeconds, ...unmodifiedMails }))),
       ...(await runTrial(proof, [], (trial) => libraryIn(trial, seconds))),
     ];
+    for (const goal of new Set(bugs.flatMap((bug) => bug.goal ?? []))) clean.push(...(await runGoal(proof, goal)));
     if (clean.length > 0) say(describeViolations(clean));
     lines.push({ name: 'the unmodified code', isOk: clean.length === 0, found: clean.length === 0 ? 'nothing' : rulesOf(clean) });
   }
@@ -62,7 +64,7 @@ export async function prove(proof: Proof): Promise<{ passed: number; failed: num
   return { passed: lines.length - failed, failed };
 }
 
-async function attempt(proof: Proof, { edits, breaks, faults = [], workload = {}, isInLibrary = false }: Bug): Promise<{ isDetected: boolean; found: string }> {
+async function attempt(proof: Proof, { edits, breaks, faults = [], workload = {}, isInLibrary = false, goal }: Bug): Promise<{ isDetected: boolean; found: string }> {
   let undo: () => void;
   try {
     undo = proof.copy.apply(edits);
@@ -70,7 +72,9 @@ async function attempt(proof: Proof, { edits, breaks, faults = [], workload = {}
     return { isDetected: false, found: String(error instanceof Error ? error.message : error) };
   }
   try {
-    const violations = await runTrial(proof, faults, (trial) => (isInLibrary ? libraryIn(trial, workload.seconds ?? seconds) : workloadIn(trial, workload)));
+    const violations = goal
+      ? await runGoal(proof, goal)
+      : await runTrial(proof, faults, (trial) => (isInLibrary ? libraryIn(trial, workload.seconds ?? seconds) : workloadIn(trial, workload)));
     const isDetected = violations.some(({ rule }) => breaks.includes(rule));
     return { isDetected, found: violations.length === 0 ? 'nothing' : rulesOf(violations) };
   } finally {
@@ -87,14 +91,23 @@ async function libraryIn(trial: Trial, seconds: number): Promise<void> {
   await use();
 }
 
-async function runTrial({ copy, openStack, seed, say }: Proof, faults: readonly Fault[], work: (trial: Trial) => Promise<void>): Promise<readonly Violation[]> {
-  const stack = await openStack();
-  const testbed = await openTestbed(stack, () => undefined, { library: copy.library });
-  try {
-    const trial = await Trial.open(testbed, new Random(seed), { receivers: 1, sockets: 2 });
+async function runTrial(proof: Proof, faults: readonly Fault[], work: (trial: Trial) => Promise<void>): Promise<readonly Violation[]> {
+  return withTestbed(proof, async (testbed) => {
+    const trial = await Trial.open(testbed, new Random(proof.seed), { receivers: 1, sockets: 2 });
     await trial.faults.carryOut(faults, work(trial));
     const { violations } = await trial.judge(trial.mailUsers.length > 0 ? longSettleLimitMs : settleLimitMs);
     return violations;
+  });
+}
+
+const runGoal = (proof: Proof, goal: NonNullable<Bug['goal']>): Promise<readonly Violation[]> =>
+  withTestbed(proof, async (testbed) => (await goal({ testbed, random: new Random(proof.seed), seconds: goalSeconds })).violations);
+
+async function withTestbed({ copy, openStack, say }: Proof, work: (testbed: Testbed) => Promise<readonly Violation[]>): Promise<readonly Violation[]> {
+  const stack = await openStack();
+  const testbed = await openTestbed(stack, () => undefined, { library: copy.library });
+  try {
+    return await work(testbed);
   } catch (error) {
     say(`  ${String(error)}`);
     return [{ rule: 'settled', what: `the trial was aborted: ${String(error)}` }];
