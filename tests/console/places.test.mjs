@@ -236,6 +236,22 @@ describe('the place', () => {
     await people.leave();
   });
 
+  test('among found plants stays when one of them is deleted', async () => {
+    const name = fresh('Doomed');
+    await newPlant(1, `${name} one`);
+    await newPlant(1, `${name} two`);
+    const visit = await chrome.visit(demoAdmin, { path: `/plants?q=${name}` });
+    const { page } = visit;
+    await page.getByRole('link', { name: `${name} one` }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('button', { name: 'Delete the plant' }).click();
+    await page.getByText('1 plant', { exact: true }).waitFor();
+    await page.getByRole('link', { name: `${name} two` }).waitFor();
+    assert.equal(new URL(page.url()).search, `?q=${name}`);
+    // The page may have asked for the stock before it was left.
+    await visit.leave(/404/);
+  });
+
   test('of the focus is beside “Stop” while many orders are shipped, where a second Enter does nothing', async () => {
     const plantId = await newPlant();
     const ids = [await paidOrder(plantId), await paidOrder(plantId)];

@@ -145,4 +145,69 @@ describe('a state that is not good', () => {
     await page.getByRole('heading', { name: 'These orders are not loaded yet' }).waitFor({ state: 'detached' });
     await visit.leave(/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/);
   });
+
+  for (const [what, make] of /** @type {const} */ ([
+    ['Plant', async () => {
+      const id = await newPlant();
+      return { path: `/plants/${id}`, remove: () => admin.DELETE('/plant/{plantId}', { params: { path: { plantId: id } } }) };
+    }],
+    ['Webhook', async () => {
+      const { data: { id } } = await admin.POST('/webhooks', { body: { url: receiver.url, plantId: await newPlant() } });
+      return { path: `/webhooks/${id}`, remove: () => admin.DELETE('/webhooks/{webhookId}', { params: { path: { webhookId: id } } }) };
+    }],
+    ['Destination', async () => {
+      const { data: { id } } = await admin.POST('/destinations', { body: { name: 'Gone', url: 'nats://127.0.0.1:9', stream: 'GONE', subject: 'gone' } });
+      return { path: `/destinations/${id}`, remove: () => admin.DELETE('/destinations/{destinationId}', { params: { path: { destinationId: id } } }) };
+    }],
+    ['User', async () => {
+      const { username } = await newPerson('customer');
+      return { path: `/people/${username}`, remove: () => admin.DELETE('/user/{username}', { params: { path: { username } } }) };
+    }],
+  ])) {
+    test(`is all that is left of a page whose ${what.toLowerCase()} somebody else deletes`, async () => {
+      const { path, remove } = await make();
+      const visit = await chrome.visit(demoAdmin, { path });
+      const { page } = visit;
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.getByRole('button').filter({ hasText: /Delete|Edit/ }).first().waitFor();
+      await remove();
+      await page.getByRole('heading', { name: `${what} not found` }).waitFor();
+      // No button of the page, and nothing that would be true of a thing that exists.
+      assert.equal(await page.locator('main').getByRole('button').filter({ visible: true }).count(), 0);
+      assert.equal(await page.locator('main').getByText(/yet|logged in nowhere|could not be loaded/).filter({ visible: true }).count(), 0);
+      await page.locator('main').getByRole('link').first().click();
+      await page.getByRole('heading', { name: `${what} not found` }).waitFor({ state: 'detached' });
+      await visit.leave(/404/);
+    });
+  }
+
+  test('is not “Live” on the stream’s page while a part of the shop is frozen', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/stream' });
+    const { page } = visit;
+    const badge = page.getByRole('status');
+    await badge.getByText('Live', { exact: true }).waitFor();
+    await page.route('**/readyz', (route) => route.fulfill({ status: 503, json: { ready: false, services: { gateway: 'ready', notifications: 'slow: no answer in 1.5 s' } } }));
+    await badge.getByText('Connecting', { exact: true }).waitFor();
+    await page.unroute('**/readyz');
+    await badge.getByText('Live', { exact: true }).waitFor();
+    await visit.leave();
+  });
+
+  test('is said of plants that are shown for other words than those that were typed', async () => {
+    const countText = /^(More than )?[\d,]+ plants?$/;
+    const visit = await chrome.visit(demoAdmin, { path: '/plants' });
+    const { page } = visit;
+    await page.getByText(countText).waitFor();
+    const answer = Promise.withResolvers();
+    await page.route(/\/v3\/plant(s|\/|\?)/, async (route) => {
+      await answer.promise;
+      await route.continue();
+    });
+    await page.getByRole('searchbox', { name: 'Search' }).fill('no such plant');
+    await page.getByText('Searching …').waitFor();
+    assert.equal(await page.getByText(countText).count(), 0);
+    answer.resolve(undefined);
+    await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+    await visit.leave();
+  });
 });

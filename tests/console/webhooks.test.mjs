@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { Receiver } from '@plant-shop/testing/receiver';
 import { Chrome } from './kit/console.mjs';
 import { pressEnterOn } from './kit/keyboard.mjs';
-import { address, admin, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { address, admin, demoAdmin, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 describe('the webhooks pages', () => {
   const chrome = new Chrome();
@@ -61,6 +61,29 @@ describe('the webhooks pages', () => {
     await page.goBack();
     assert.match(page.url(), /\/webhooks$/);
     await visit.leave();
+  });
+
+  test('a change by somebody else is seen before it can be replaced, also in a low window and by keyboard', async () => {
+    const { data: webhook } = await admin.POST('/webhooks', { body: { url: receiver.url, plantId: await newPlant(), name: 'Before' } });
+    const visit = await chrome.visit(demoAdmin, { path: `/webhooks/${webhook.id}`, viewport: { width: 1280, height: 600 } });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Mine');
+    const theirs = { url: receiver.url, name: 'Theirs', eventTypes: webhook.eventTypes };
+    await admin.PUT('/webhooks/{webhookId}', { params: { path: { webhookId: webhook.id } }, body: theirs });
+    await dialog.getByLabel('Name').press('Enter');
+    const notice = dialog.getByRole('alert').filter({ hasText: 'Someone else has changed it' });
+    await notice.and(page.locator(':focus')).waitFor();
+    const box = await notice.boundingBox();
+    assert.ok(box && box.y >= 0 && box.y + box.height <= 600, 'the notice is in view');
+    await page.keyboard.press('Enter');
+    await page.waitForTimeout(300);
+    assert.equal((await admin.GET('/webhooks/{webhookId}', { params: { path: { webhookId: webhook.id } } })).data.name, 'Theirs');
+    await pressEnterOn(dialog.getByRole('button', { name: 'Replace it' }));
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal((await admin.GET('/webhooks/{webhookId}', { params: { path: { webhookId: webhook.id } } })).data.name, 'Mine');
+    await visit.leave(/412/);
   });
 
   test('a failing webhook shows every attempt with its error, and its deliveries can be resent', async () => {

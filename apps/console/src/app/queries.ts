@@ -1,18 +1,32 @@
-import { notifyManager, QueryClient } from '@tanstack/react-query';
+import { MutationCache, notifyManager, QueryCache, QueryClient } from '@tanstack/react-query';
+import { isGone } from '../ui/problem.js';
 
 // Not in a later task, as by default: a key that follows the one that sends a form would still meet a dialog that is not busy.
 notifyManager.setScheduler(queueMicrotask);
 
 let isShowing = false;
 
-export const newQueryClient = (): QueryClient =>
-  new QueryClient({
+export function newQueryClient(): QueryClient {
+  const client: QueryClient = new QueryClient({
+    // A part of a thing that somebody else deleted may be the first to notice. Then the page reads the thing itself again.
+    queryCache: new QueryCache({
+      onError: (error, { queryKey: [kind, id, ...part] }) => {
+        if (part.length > 0 && isGone(error)) void client.invalidateQueries({ queryKey: [kind, id], exact: true });
+      },
+    }),
+    mutationCache: new MutationCache({
+      onError: (error) => {
+        if (isGone(error)) void client.invalidateQueries();
+      },
+    }),
     defaultOptions: {
       // The client library already retries.
       queries: { retry: false, staleTime: 5_000, networkMode: 'always', refetchOnMount: () => !isShowing },
       mutations: { retry: false, networkMode: 'always' },
     },
   });
+  return client;
+}
 
 /**
  * Shows a page: what it has is painted before what is old is read again. To be called before its effects run.

@@ -1,5 +1,5 @@
 import { Center, Stack, Text, ThemeIcon, Title } from '@mantine/core';
-import type { IconProps } from '@tabler/icons-react';
+import { IconAlertTriangle, type IconProps } from '@tabler/icons-react';
 import type { ComponentType, ReactNode } from 'react';
 
 /** Shown instead of an empty list: why it is empty, and what to do first. */
@@ -18,3 +18,6 @@ export const EmptyState = ({ icon: Icon, title, text, children }: {
     </Stack>
   </Center>
 );
+
+/** Shown instead of a thing that is gone, also if the page knew it: nothing of that is true any more. @param what begins a sentence */
+export const Gone = ({ what }: { readonly what: string }): ReactNode => <EmptyState icon={IconAlertTriangle} title={`${what} not found`} text="It may have been deleted." />;

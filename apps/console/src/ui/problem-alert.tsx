@@ -1,7 +1,7 @@
 import { Alert } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { ShopError, ShopProblem } from '@plant-shop/client';
-import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
+import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
 import { LostPermissions } from '../auth/permissions.js';
 import { useCell, useSession } from '../auth/session.js';
 import { Cell } from '../shop/cell.js';
@@ -31,12 +31,17 @@ export function ProblemMessage({ error, isShort = false }: { readonly error: unk
 /** Shows an error where it occurred; renders nothing without one. */
 export function ProblemAlert({ error, title = 'This did not work' }: { readonly error: unknown; readonly title?: string }): ReactNode {
   const lost = useCell(useSession().lost);
+  const alert = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // A dialog may be longer than the window, and its button that was pressed is below.
+    if (alert.current?.closest('[role=dialog]')) alert.current.scrollIntoView({ block: 'nearest' });
+  }, [error]);
   if (error === null || error === undefined) return null;
   const isRefusal = error instanceof ShopProblem && (error.status === 403 || error.status === 404);
   // A form's lost answer has it as its cause.
   const { outcome } = [error, (error as Error).cause].find((one) => one instanceof ShopError) ?? {};
   return (
-    <Alert color="red" variant="light" icon={<IconAlertTriangle />} title={outcome === 'unknown' ? 'It is not known whether this worked' : title} role="alert">
+    <Alert ref={alert} color="red" variant="light" icon={<IconAlertTriangle />} title={outcome === 'unknown' ? 'It is not known whether this worked' : title} role="alert">
       <ProblemMessage error={isRefusal && lost.size > 0 ? new LostPermissions([...lost]) : error} />
     </Alert>
   );

@@ -7,7 +7,7 @@ export const reload = 'Reload the page. If that does not help, tell an administr
 export const later = 'Nothing was changed. Try again in a moment.';
 const misunderstood: Sentences = ['The console and the shop do not understand each other.', reload];
 const broken = 'Something in the shop is broken. It was logged.';
-const gone = 'It may have been deleted. Reload the list.';
+const gone = 'It may have been deleted. Go back to the list.';
 
 /** Of each code that the API has, for people: its own texts are for those who write programs. */
 export const sentences: Readonly<Record<ProblemCode, Sentences>> = {

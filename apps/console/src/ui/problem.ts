@@ -1,6 +1,9 @@
 import { ShopProblem } from '@plant-shop/client';
 import { fieldSentence } from './field-sentences.js';
 
+/** Whether there is no such thing, or no longer. */
+export const isGone = (error: unknown): boolean => error instanceof ShopProblem && error.status === 404;
+
 export interface FieldFault {
   readonly field: string;
   /** A sentence for people. */

@@ -11,9 +11,11 @@ const example = '2026-05-01 10:00';
  * A field for a time of the reader's zone. Browsers' own fields write it in their language, which is not that of the pages; their calendar is a
  * click away.
  * @param value in UTC; none: empty, or not a time yet
+ * @param isFuture whether a time that is over is a mistake
  */
-export function TimeInput({ value, onChange, error, description, ...props }: Omit<TextInputProps, 'value' | 'onChange'> & {
+export function TimeInput({ value, onChange, isFuture = false, error, description, ...props }: Omit<TextInputProps, 'value' | 'onChange'> & {
   readonly value: string | undefined;
+  readonly isFuture?: boolean;
   readonly onChange: (time: string | undefined) => void;
 }): ReactNode {
   const input = useRef<HTMLInputElement>(null);
@@ -27,7 +29,8 @@ export function TimeInput({ value, onChange, error, description, ...props }: Omi
     told.current = value;
     setText(textOf(value));
   }, [value]);
-  const { fault = '', note } = readingOf(text);
+  const { time: read, fault: misread = '', note } = readingOf(text);
+  const fault = isFuture && read !== undefined && Date.parse(read) <= Date.now() ? 'This time is over. Write a later one.' : misread;
   useEffect(() => input.current?.setCustomValidity(fault), [fault]);
   const change = (changed: string): void => {
     setText(changed);

@@ -1,6 +1,6 @@
 import { Alert, Text } from '@mantine/core';
 import { ShopProblem } from '@plant-shop/client';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { type Change, useChange } from './use-change.js';
 import { type Draft, useDraft } from './use-draft.js';
 
@@ -50,9 +50,14 @@ export function useEdit<Values extends object, Thing, Input>({ form, values, eta
 const isConflict = (error: unknown): boolean => error instanceof ShopProblem && error.status === 412;
 
 /** Says what it is now, after an edit conflict. */
-export const ChangedByOthers = ({ children }: { readonly children: ReactNode }): ReactNode => (
-  <Alert color="yellow" variant="light" title="Someone else has changed it" role="alert">
-    <Text size="sm" style={{ overflowWrap: 'anywhere' }}>It is now: {children}.</Text>
-    <Text size="sm">Save again to replace it with your version, or cancel to keep it.</Text>
-  </Alert>
-);
+export function ChangedByOthers({ children }: { readonly children: ReactNode }): ReactNode {
+  const notice = useRef<HTMLDivElement>(null);
+  // It may be below what is seen of the form, and a second Enter in a field would replace the other's version unseen.
+  useEffect(() => notice.current?.focus(), []);
+  return (
+    <Alert ref={notice} tabIndex={-1} color="yellow" variant="light" title="Someone else has changed it" role="alert">
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>It is now: {children}.</Text>
+      <Text size="sm">“Replace it” saves your version instead. “Cancel” keeps this one.</Text>
+    </Alert>
+  );
+}

@@ -3,9 +3,11 @@ import { IconAlertTriangle, IconArrowLeft, IconDots, IconPencil, IconPlayerPause
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { Fact } from '../../ui/card.js';
+import { Gone } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { isGone } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { formatExact, Time } from '../../ui/time.js';
 import { EventsOf } from '../webhooks/event-filter.js';
@@ -21,9 +23,11 @@ const route = getRouteApi('/destinations/$destinationId');
 export function DestinationPage(): ReactNode {
   const { destinationId } = route.useParams();
   const { data, error, isPending } = useDestination(destinationId);
+  const back = <Anchor component={Link} to="/destinations" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All destinations</Group></Anchor>;
+  if (isGone(error)) return <>{back}<PageHeader title={data?.destination.name ?? 'Destination'} /><Gone what="Destination" /></>;
   return (
     <>
-      <Anchor component={Link} to="/destinations" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All destinations</Group></Anchor>
+      {back}
       {data === undefined ? <PageHeader title="Destination" /> : <Header destination={data.destination} etag={data.etag} />}
       {isPending && <Loading />}
       <ProblemAlert error={error} title="The destination could not be loaded" />

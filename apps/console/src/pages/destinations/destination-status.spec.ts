@@ -24,6 +24,11 @@ describe('the status of a destination', () => {
     expect(statusOf({ ...destination, behindEvents: 40, behindSeconds: 2 }).label).toBe('Running');
   });
 
+  it('does not claim to run before its server was tried', () => {
+    expect(statusOf(destination, true).label).toBe('Starting');
+    expect(statusOf(held('unreachable'), true).label).toBe('Held');
+  });
+
   it('says how far it is behind', () => {
     expect(statusOf({ ...destination, behindEvents: 1_200, behindSeconds: 90 })).toMatchObject({ label: 'Behind', why: '1,200 events wait, the oldest for 1.5 min.' });
     expect(statusOf({ ...destination, behindEvents: 1, behindSeconds: 12 }).why).toBe('1 event waits, the oldest for 12 s.');

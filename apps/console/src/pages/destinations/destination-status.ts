@@ -2,7 +2,7 @@ import { counted, formatDuration } from '../../ui/numbers.js';
 import type { Destination } from './destination-reads.js';
 
 export interface DestinationStatus {
-  readonly label: 'Running' | 'Behind' | 'Held' | 'Disabled';
+  readonly label: 'Starting' | 'Running' | 'Behind' | 'Held' | 'Disabled';
   readonly color: string;
   /** Why, in a sentence or two. */
   readonly why: string;
@@ -11,11 +11,13 @@ export interface DestinationStatus {
 /** New events are on their way for so long. */
 const behindAfterSeconds = 10;
 
-export function statusOf(destination: Destination): DestinationStatus {
+/** @param isNew whether its server may not have been tried yet */
+export function statusOf(destination: Destination, isNew = false): DestinationStatus {
   const { state, held, behindSeconds } = destination;
   if (state === 'disabled') return { label: 'Disabled', color: 'gray', why: 'Nothing is published.' };
   if (held) return { label: 'Held', color: 'red', why: `${whyHeld(destination)} ${waitingText(destination)}` };
   if (behindSeconds >= behindAfterSeconds) return { label: 'Behind', color: 'yellow', why: waitingText(destination) };
+  if (isNew) return { label: 'Starting', color: 'gray', why: 'The shop connects to its server.' };
   return { label: 'Running', color: 'green', why: 'It gets each new event.' };
 }
 

@@ -5,8 +5,10 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay } from '../../auth/session.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
+import { Gone } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { isGone } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { AdministratorsOnly } from './administrators-only.js';
 import { ApiKeys } from './api-keys.js';
@@ -27,13 +29,16 @@ function Person({ username }: { readonly username: string }): ReactNode {
   const { data: seen, error, isPending } = useUser(username);
   const [isDeleting, { open, close }] = useDisclosure();
   const facts = seen ? [`${seen.user.firstName ?? ''} ${seen.user.lastName ?? ''}`.trim(), seen.user.email, seen.user.phone].filter(Boolean).join(' · ') : '';
+  const back = <Anchor component={Link} to="/people" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>;
+  const didWhat = <AnchorLink to="/people" search={{ tab: 'audit', by: username }} size="sm">What they did</AnchorLink>;
+  if (isGone(error)) return <>{back}<PageHeader title={username}>{didWhat}</PageHeader><Gone what="User" /></>;
   return (
     <>
-      <Anchor component={Link} to="/people" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>
+      {back}
       <PageHeader title={username} text={<Text span inherit>{facts}</Text>}>
         {seen && <AnchorLink to="/orders" search={{ owner: username }} size="sm">Orders</AnchorLink>}
         {seen && <AnchorLink to="/webhooks" search={{ owner: username }} size="sm">Webhooks</AnchorLink>}
-        <AnchorLink to="/people" search={{ tab: 'audit', by: username }} size="sm">What they did</AnchorLink>
+        {didWhat}
         {seen && <Button renderRoot={(props) => <Link to="/mails" search={{ to: username }} {...props} />} variant="default" leftSection={<IconMail size={16} />}>Mails</Button>}
         {seen && <Button variant="default" leftSection={<IconTrash size={16} />} onClick={open}>Delete the user</Button>}
       </PageHeader>

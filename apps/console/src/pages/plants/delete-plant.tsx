@@ -11,7 +11,7 @@ import { sayDone } from '../../ui/done.js';
 import { counted } from '../../ui/numbers.js';
 import { useChange } from '../../ui/use-change.js';
 import { forgetAdded } from './import/current-import.js';
-import type { Plant } from './plant-filter.js';
+import { leftPlants, type Plant } from './plant-filter.js';
 import type { Versioned } from './plants-queries.js';
 
 /** Open orders listed at most. */
@@ -27,7 +27,7 @@ export function DeletePlant({ plant: { value: { id, name }, etag } }: { readonly
     onSuccess: async () => {
       forgetAdded(id);
       sayDone(`${name} was deleted.`);
-      await navigate({ to: '/plants', replace: true });
+      await navigate({ to: '/plants', search: leftPlants.get(), replace: true });
       client.removeQueries({ queryKey: ['plant', id] });
       void client.invalidateQueries({ queryKey: ['plants'] });
     },

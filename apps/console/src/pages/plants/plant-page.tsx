@@ -1,14 +1,13 @@
 import { Grid, Stack } from '@mantine/core';
-import { IconLeafOff } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { ShopProblem } from '@plant-shop/client';
 import type { ReactNode } from 'react';
 import { useMay, useShop } from '../../auth/session.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
-import { EmptyState } from '../../ui/empty-state.js';
+import { Gone } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { isGone } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { DeletePlant } from './delete-plant.js';
 import { PlantEditor } from './plant-editor.js';
@@ -26,13 +25,12 @@ export function PlantPage(): ReactNode {
   const maySetStock = useMay('write:stock');
   const plant = useQuery(plantQuery(useShop(), plantId));
   const back = <AnchorLink to="/plants" search={leftPlants.get()} size="sm">Back to the plants</AnchorLink>;
-  if (!plant.data) {
-    const isGone = plant.error instanceof ShopProblem && plant.error.status === 404;
+  if (!plant.data || isGone(plant.error)) {
     return (
       <Stack>
         {back}
-        <PageHeader title={`Plant ${String(plantId)}`} />
-        {plant.isPending ? <Loading /> : isGone ? <EmptyState icon={IconLeafOff} title="Plant not found" text="It may have been deleted." /> : <ProblemAlert error={plant.error} title="The plant could not be loaded" />}
+        <PageHeader title={plant.data?.value.name ?? `Plant ${String(plantId)}`} />
+        {plant.isPending ? <Loading /> : isGone(plant.error) ? <Gone what="Plant" /> : <ProblemAlert error={plant.error} title="The plant could not be loaded" />}
       </Stack>
     );
   }

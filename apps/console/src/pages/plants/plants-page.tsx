@@ -97,6 +97,8 @@ function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readon
     plants.sort((one, other) => (units[one.id] ?? 0) - (units[other.id] ?? 0) || 0);
   }
   const isEmpty = plants.length === 0;
+  // What is shown is of the words before.
+  const isOld = isPlaceholderData || facets.isPlaceholderData;
   // A page of the list may be empty while another follows, and the order by units needs all.
   const needsMore = mayLook && !isPlaceholderData && (isEmpty || (filter.stock !== undefined && filter.stock !== 'uncounted'));
   useEffect(() => {
@@ -106,18 +108,22 @@ function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readon
   return (
     <>
       <ProblemAlert error={list.error ?? facets.error} title="The plants could not be loaded" />
-      <Text size="sm" c="dimmed" mb={4} aria-live="polite">{filter.stock === undefined ? facets.data && countText(facets.data) : !isPlaceholderData && stockText({ found: plants.length, lookedAt, isComplete: !hasNextPage, level: filter.stock })}{' '}</Text>
+      <Text size="sm" c="dimmed" mb={4} aria-live="polite">{isOld ? 'Searching …' : filter.stock === undefined ? facets.data && countText(facets.data) : stockText({ found: plants.length, lookedAt, isComplete: !hasNextPage, level: filter.stock })}{' '}</Text>
       {filter.stock !== undefined && hasNextPage && !mayLook && <Button variant="default" size="xs" mb="sm" onClick={() => setMostLookedAt(lookedAt + lookStep)}>Look at more plants</Button>}
-      {isEmpty && !isError && (isFiltered(filter) ? (
+      {isEmpty && !isError && !isOld && (isFiltered(filter) ? (
         <EmptyState icon={IconSearch} title="No plant matches" text="Try fewer words, or another tag, category or status.">
           <Button variant="default" onClick={onClear}>Show all plants</Button>
         </EmptyState>
       ) : (
         <EmptyState icon={IconLeaf} title="There are no plants yet" text="Add the first with “New plant”, or import a list of them." />
       ))}
-      {!isEmpty && <PlantTable plants={plants} isComplete={!hasNextPage} onNearEnd={() => {
-        if (mayLook && !isFetchingNextPage) void fetchNextPage();
-      }} />}
+      {!isEmpty && (
+        <Box opacity={isOld ? 0.5 : 1} aria-busy={isOld}>
+          <PlantTable plants={plants} isComplete={!hasNextPage} onNearEnd={() => {
+            if (mayLook && !isFetchingNextPage) void fetchNextPage();
+          }} />
+        </Box>
+      )}
     </>
   );
 }

@@ -53,10 +53,13 @@ export function StreamPage(): ReactNode {
 
 const states = { offline: { label: 'Offline', color: 'gray' }, connecting: { label: 'Connecting', color: 'yellow' }, live: { label: 'Live', color: 'green' }, refused: { label: 'Ended', color: 'red' } } as const;
 
-/** What the stream is, as far as it is known: this computer may notice first that its network is gone. */
+/** What the stream is, as far as it is known: this computer may notice first that its network, or a part of the shop, is gone. */
 function useStreamState({ state }: TailSnapshot): keyof typeof states {
-  const isOnline = useCell(useSession().connection.isOnline);
-  return isOnline || state === 'refused' ? state : 'offline';
+  const { connection } = useSession();
+  const isOnline = useCell(connection.isOnline);
+  const { isAway } = useCell(connection.state);
+  if (state === 'refused') return state;
+  return isOnline ? (isAway ? 'connecting' : state) : 'offline';
 }
 
 function StateLine(snapshot: TailSnapshot): ReactNode {

@@ -7,6 +7,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { useChange } from '../../ui/use-change.js';
 import type { Webhook } from './webhook-reads.js';
+import { leftWebhooks } from './webhooks-search.js';
 
 export function DeleteWebhook({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
   const { id: webhookId, name, url } = webhook;
@@ -17,7 +18,7 @@ export function DeleteWebhook({ webhook, onClose }: { readonly webhook: Webhook;
     mutationFn: () => shop.DELETE('/webhooks/{webhookId}', { params: { path: { webhookId } } }),
     onSuccess: async () => {
       sayDone('The webhook is deleted.');
-      await navigate({ to: '/webhooks', replace: true });
+      await navigate({ to: '/webhooks', search: leftWebhooks.get(), replace: true });
       client.removeQueries({ queryKey: ['webhook', webhookId] });
       await client.invalidateQueries({ queryKey: ['webhooks'] });
     },

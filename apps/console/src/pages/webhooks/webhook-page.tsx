@@ -7,8 +7,10 @@ import { useMay, useShop } from '../../auth/session.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { Fact } from '../../ui/card.js';
 import { sayDone } from '../../ui/done.js';
+import { Gone } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { isGone } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
@@ -29,9 +31,11 @@ const route = getRouteApi('/webhooks/$webhookId');
 export function WebhookPage(): ReactNode {
   const { webhookId } = route.useParams();
   const { data, error, isPending } = useWebhook(webhookId);
+  const back = <Anchor renderRoot={(props) => <Link to="/webhooks" search={leftWebhooks.get()} {...props} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> Back to the webhooks</Group></Anchor>;
+  if (isGone(error)) return <>{back}<PageHeader title={data ? titleOf(data.webhook) : 'Webhook'} /><Gone what="Webhook" /></>;
   return (
     <>
-      <Anchor renderRoot={(props) => <Link to="/webhooks" search={leftWebhooks.get()} {...props} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> Back to the webhooks</Group></Anchor>
+      {back}
       {data === undefined ? <PageHeader title="Webhook" /> : isOwn(data.webhook) ? <Header webhook={data.webhook} etag={data.etag} /> : <OthersHeader webhook={data.webhook} />}
       {isPending && <Loading />}
       <ProblemAlert error={error} title="The webhook could not be loaded" />
