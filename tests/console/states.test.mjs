@@ -194,7 +194,7 @@ describe('a state that is not good', () => {
   });
 
   test('is said of plants that are shown for other words than those that were typed', async () => {
-    const countText = /^(More than )?[\d,]+ plants?$/;
+    const countText = /^(More than )?[\d,]+ plants?\s*$/;
     const visit = await chrome.visit(demoAdmin, { path: '/plants' });
     const { page } = visit;
     await page.getByText(countText).waitFor();
