@@ -247,6 +247,38 @@ describe('people', () => {
     await page.getByRole('heading', { name: 'No user is called no-such-user' }).waitFor();
     await visit.leave(/404/);
   });
+
+  test('a role that somebody else changes meanwhile is said, not passed over', async () => {
+    const { username } = await newPerson('customer');
+    const visit = await chrome.visit(boss, { path: `/people/${username}` });
+    const { page } = visit;
+    await page.getByRole('combobox', { name: 'New role' }).click();
+    await page.getByRole('option', { name: 'admin', exact: true }).click();
+    await page.getByRole('button', { name: 'Change the role' }).click();
+    const dialog = page.getByRole('dialog', { name: `Make ${username} an admin?` });
+    await dialog.getByText(`At present ${username} is a customer.`).waitFor();
+    await admin.PUT('/user/{username}/role', { params: { path: { username } }, body: { role: 'staff' } });
+    await dialog.getByRole('button', { name: 'Change the role' }).click();
+    const refusal = dialog.getByText('Someone else has changed it meanwhile.');
+    const question = page.getByRole('dialog', { name: 'Your password, please' });
+    await question.or(refusal).first().waitFor();
+    if (await question.isVisible()) await givePassword(page, boss);
+    await refusal.waitFor();
+    await dialog.getByText(`At present ${username} is staff.`).waitFor();
+    await visit.leave(/403|412/);
+  });
+
+  test('a key that somebody else has just revoked is revoked, not refused', async () => {
+    const { username } = await newPerson('customer');
+    const { data: { id } } = await admin.POST('/user/{username}/apiKeys', { params: { path: { username } }, body: { name: 'till' } });
+    const visit = await chrome.visit(boss, { path: `/people/${username}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: /^Revoke/ }).click();
+    await admin.DELETE('/user/{username}/apiKeys/{apiKeyId}', { params: { path: { username, apiKeyId: id } } });
+    await page.getByRole('button', { name: 'Revoke the API key' }).click();
+    await page.getByText('The API key is revoked.').waitFor();
+    await visit.leave(/404/);
+  });
 });
 
 /** Answers the question that precedes a sensitive change. @param {import('playwright-core').Page} page @param {import('./kit/people.mjs').Person} person */

@@ -97,6 +97,7 @@ describe('saved views', () => {
     await visit.assertAccessible();
     await dialog.getByRole('button', { name: 'Delete the view Low' }).click();
     await dialog.getByText('Delete the view Low?').waitFor();
+    await dialog.getByRole('button', { name: 'Keep it' }).and(page.locator(':focus')).waitFor();
     await visit.assertAccessible();
     await dialog.getByRole('button', { name: 'Delete it' }).click();
     await dialog.getByText('Delete the view Low?').waitFor({ state: 'detached' });

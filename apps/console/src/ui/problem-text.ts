@@ -1,7 +1,7 @@
 import { type ErrorKind, ShopError, ShopProblem } from '@plant-shop/client';
 import { LostPermissions, permissionNames } from '../auth/permissions.js';
 import { LostAnswer } from './drafts.js';
-import { type FieldFault, faultsOf } from './problem.js';
+import { type FieldFault, faultsOf, Refusal } from './problem.js';
 import { later, reload, type Sentences, sentences, sentencesByStatus } from './problem-sentences.js';
 
 /** Text of an error for the user: what happened, and what to do. */
@@ -31,6 +31,7 @@ export function problemText(error: unknown): ProblemText {
   if (error instanceof LostAnswer) return { ...problemText(error.cause), todo: 'It may have taken effect. Sent again unchanged, it does not happen twice.' };
   if (error instanceof ShopError) return { what: failures[error.kind] ?? 'The shop’s answer is not understood.', todo: todoOf(error), faults };
   if (error instanceof LostPermissions) return { what: `Your role was changed: you may no longer ${inWords(error.permissions)}.`, todo: 'What you typed is kept. If you need the permission, ask an administrator.', faults };
+  if (error instanceof Refusal) return { what: error.message, todo: error.todo, faults };
   return { what: error instanceof Error ? error.message : 'An unexpected error occurred.', todo: reload, faults };
 }
 

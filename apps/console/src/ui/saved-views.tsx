@@ -87,6 +87,9 @@ function SaveDialog({ list, isKnown, onSave, onClose }: { readonly list: ViewedL
   );
 }
 
+/** The dialog is open already: its own first focus is elsewhere. */
+const focusOn = (button: HTMLButtonElement | null): void => button?.focus();
+
 function ViewRow({ view, isTaken, onRename, onDelete }: { readonly view: View<object>; readonly isTaken: (name: string) => boolean; readonly onRename: (name: string) => void; readonly onDelete: () => void }): ReactNode {
   const [name, setName] = useState(view.name);
   const [isAsking, setAsking] = useState(false);
@@ -94,7 +97,7 @@ function ViewRow({ view, isTaken, onRename, onDelete }: { readonly view: View<ob
     return (
       <Group justify="space-between">
         <Text size="sm" style={{ flex: 1, overflowWrap: 'anywhere' }}>Delete the view {view.name}?</Text>
-        <Button variant="default" onClick={() => setAsking(false)} data-autofocus>Keep it</Button>
+        <Button variant="default" onClick={() => setAsking(false)} ref={focusOn}>Keep it</Button>
         <Button color="red" onClick={onDelete}>Delete it</Button>
       </Group>
     );

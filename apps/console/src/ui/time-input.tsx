@@ -11,11 +11,11 @@ const example = '2026-05-01 10:00';
  * A field for a time of the reader's zone. Browsers' own fields write it in their language, which is not that of the pages; their calendar is a
  * click away.
  * @param value in UTC; none: empty, or not a time yet
- * @param isFuture whether a time that is over is a mistake
+ * @param after in UTC; this time and earlier ones are a mistake
  */
-export function TimeInput({ value, onChange, isFuture = false, error, description, ...props }: Omit<TextInputProps, 'value' | 'onChange'> & {
+export function TimeInput({ value, onChange, after, error, description, ...props }: Omit<TextInputProps, 'value' | 'onChange'> & {
   readonly value: string | undefined;
-  readonly isFuture?: boolean;
+  readonly after?: string | undefined;
   readonly onChange: (time: string | undefined) => void;
 }): ReactNode {
   const input = useRef<HTMLInputElement>(null);
@@ -30,7 +30,7 @@ export function TimeInput({ value, onChange, isFuture = false, error, descriptio
     setText(textOf(value));
   }, [value]);
   const { time: read, fault: misread = '', note } = readingOf(text);
-  const fault = isFuture && read !== undefined && Date.parse(read) <= Date.now() ? 'This time is over. Write a later one.' : misread;
+  const fault = read !== undefined && after !== undefined && Date.parse(read) <= Date.parse(after) ? `Write a time after ${textOf(after)}.` : misread;
   useEffect(() => input.current?.setCustomValidity(fault), [fault]);
   const change = (changed: string): void => {
     setText(changed);

@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
+import { evenIfGone } from '../../ui/problem.js';
 import { useChange } from '../../ui/use-change.js';
 import type { Destination } from './destination-reads.js';
 
@@ -13,7 +14,7 @@ export function DeleteDestination({ destination: { id: destinationId, name, stre
   const client = useQueryClient();
   const navigate = useNavigate();
   const remove = useChange({
-    mutationFn: () => shop.DELETE('/destinations/{destinationId}', { params: { path: { destinationId } } }),
+    mutationFn: () => evenIfGone(shop.DELETE('/destinations/{destinationId}', { params: { path: { destinationId } } })),
     onSuccess: async () => {
       sayDone('The destination is deleted.');
       await navigate({ to: '/destinations', replace: true });

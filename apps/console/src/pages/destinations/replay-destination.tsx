@@ -47,7 +47,7 @@ export function ReplayDestination({ destination: { id: destinationId, state, rep
           <Text size="sm">The shop publishes the matching events of the period again, with the same ids, beside new ones. The stream drops those that it got within its duplicate window.</Text>
           {replay && <Text size="sm" fw={500}>It replaces the replay that is under way.</Text>}
           <TimeInput label="Since" required data-autofocus value={since} onChange={(value) => draft.change({ since: value })} error={faultOf(begin.error, 'since')} />
-          <TimeInput label="Before" description="Empty: until now." value={until} onChange={(value) => draft.change({ until: value })} error={faultOf(begin.error, 'until')} />
+          <TimeInput label="Before" after={since} description="Empty: until now." value={until} onChange={(value) => draft.change({ until: value })} error={faultOf(begin.error, 'until')} />
           <ProblemAlert error={begin.error} />
           <Group justify="flex-end">
             <BackButton label="Cancel" />

@@ -1,9 +1,9 @@
-import { Button, Checkbox, Group, SegmentedControl, Text, Textarea, TextInput } from '@mantine/core';
+import { Alert, Button, Checkbox, Group, SegmentedControl, Text, Textarea, TextInput } from '@mantine/core';
 import { IconArrowRight, IconCash, IconCircleCheck, IconPrinter, IconTruckDelivery, IconX } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FocusEvent, type ReactNode, Suspense, useState } from 'react';
 import { useMay, usePerson, useShop } from '../../auth/session.js';
-import type { Order } from '../../shop/day.js';
+import { type Order, stateOf } from '../../shop/day.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { FormDialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
@@ -19,7 +19,8 @@ type Action = 'pay' | 'ship' | 'deliver' | 'print' | 'transfer' | 'cancel';
 
 /** Actions for an order of this status, as far as the user may. The API checks again: the order may have changed. */
 export function OrderActions({ order }: { readonly order: Order }): ReactNode {
-  const [open, setOpen] = useState<Action>();
+  // As it was when the dialog opened: what somebody else does to the order meanwhile is said in it, and does not close it.
+  const [opened, setOpened] = useState<{ readonly action: Action; readonly seen: Order }>();
   const { username } = usePerson();
   const mayPay = useMay('write:payments');
   const mayShip = useMay('write:shipments');
@@ -27,7 +28,10 @@ export function OrderActions({ order }: { readonly order: Order }): ReactNode {
   const mayCancelOwn = useMay('write:orders') && (order.owner === undefined || order.owner === username);
   const isOpen = order.status === 'placed' || order.status === 'approved';
   const isCancellable = order.status === 'placed' ? mayManage || mayCancelOwn : order.status === 'approved' && order.carrier === undefined && mayManage;
-  const close = (): void => setOpen(undefined);
+  const { action: open, seen = order } = opened ?? {};
+  const setOpen = (action: Action): void => setOpened({ action, seen: order });
+  const close = (): void => setOpened(undefined);
+  const shared = { order, seen, onClose: close };
   return (
     <Group gap="xs" role="group" aria-label="Actions">
       {mayPay && (order.status === 'placed' || order.status === 'cancelled') && <Button variant={order.status === 'placed' ? 'filled' : 'default'} leftSection={<IconCash size={16} />} onClick={() => setOpen('pay')}>Report a payment</Button>}
@@ -40,20 +44,32 @@ export function OrderActions({ order }: { readonly order: Order }): ReactNode {
       {mayShip && isOpen && <Button variant="default" leftSection={<IconPrinter size={16} />} onClick={() => setOpen('print')}>Print</Button>}
       {mayManage && isOpen && <Button variant="default" leftSection={<IconArrowRight size={16} />} onClick={() => setOpen('transfer')}>Transfer</Button>}
       {isCancellable && <Button variant="default" leftSection={<IconX size={16} />} onClick={() => setOpen('cancel')}>Cancel the order</Button>}
-      {open === 'pay' && <PayDialog order={order} onClose={close} />}
-      {open === 'ship' && <ShipDialog order={order} onClose={close} />}
-      {open === 'deliver' && <DeliverDialog order={order} onClose={close} />}
+      {open === 'pay' && <PayDialog {...shared} />}
+      {open === 'ship' && <ShipDialog {...shared} />}
+      {open === 'deliver' && <DeliverDialog {...shared} />}
       {open === 'print' && <Suspense><PrintDialog orders={[order]} onClose={close} /></Suspense>}
-      {open === 'transfer' && <TransferDialog order={order} onClose={close} />}
-      {open === 'cancel' && order.status === 'placed' && <CancelDialog order={order} onClose={close} />}
-      {open === 'cancel' && order.status === 'approved' && <CancelPaidDialog order={order} onClose={close} />}
+      {open === 'transfer' && <TransferDialog {...shared} />}
+      {open === 'cancel' && (seen.status === 'placed' ? <CancelDialog {...shared} /> : <CancelPaidDialog {...shared} />)}
     </Group>
   );
 }
 
 interface DialogProps {
   readonly order: Order;
+  readonly seen: Order;
   readonly onClose: () => void;
+}
+
+/** Says what has become of the order since the dialog opened; renders nothing otherwise. */
+function Meanwhile({ order, seen }: Pick<DialogProps, 'order' | 'seen'>): ReactNode {
+  const { carrier, trackingNumber, owner = seen.owner } = order;
+  const isOthers = seen.owner !== undefined && owner !== seen.owner;
+  if (stateOf(order) === stateOf(seen) && carrier === seen.carrier && trackingNumber === seen.trackingNumber && !isOthers) return null;
+  return (
+    <Alert color="yellow" variant="light" role="alert" title="The order has changed meanwhile">
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>It is {stateOf(order)} now{carrier !== undefined && `, with ${carrier}, ${trackingNumber ?? ''}`}{isOthers && `, of ${owner ?? ''}`}.</Text>
+    </Alert>
+  );
 }
 
 /** Runs an action on an order, and shows the order in the response. */
@@ -79,13 +95,14 @@ const doneWith = (draft: Pick<Draft<object>, 'clear'>, onClose: () => void) => (
   onClose();
 };
 
-function PayDialog({ order, onClose }: DialogProps): ReactNode {
+function PayDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const draft = useDraft<{ outcome: 'succeeded' | 'failed'; reference: string }>(`pay order ${order.id}`, { outcome: 'succeeded', reference: '' });
   const { outcome, reference } = draft.value;
   const path = { orderId: order.id };
   const pay = useOrderAction(order, `The payment of order ${order.id} is reported.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/payment', { params: { path }, body: { outcome, reference: reference.trim() } }));
   return (
     <FormDialog title={`Payment of order ${order.id}`} draft={draft} action="Report it" isBusy={pay.isPending} error={pay.error} onSubmit={() => pay.mutate()} onClose={onClose}>
+      <Meanwhile order={order} seen={seen} />
       {order.status === 'cancelled' && <Text size="sm">The order is cancelled. Reporting a payment that succeeded creates a refund.</Text>}
       <SegmentedControl aria-label="Outcome" value={outcome} onChange={(value) => draft.change({ outcome: value === 'failed' ? 'failed' : 'succeeded' })} data={[{ value: 'succeeded', label: 'It succeeded' }, { value: 'failed', label: 'It failed' }]} />
       <TextInput label="Reference" description="The payment provider’s id of this payment. A payment that is reported twice counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => draft.change({ reference: value })} error={faultOf(pay.error, 'reference')} />
@@ -97,11 +114,10 @@ function PayDialog({ order, onClose }: DialogProps): ReactNode {
 /** What is typed replaces a former value. */
 const selectAll = ({ currentTarget }: FocusEvent<HTMLInputElement>): void => currentTarget.select();
 
-function ShipDialog({ order, onClose }: DialogProps): ReactNode {
+function ShipDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const draft = useDraft(`ship order ${order.id}`, { carrier: order.carrier ?? '', trackingNumber: order.trackingNumber ?? '' });
   const { carrier, trackingNumber } = draft.value;
   const path = { orderId: order.id };
-  const [seen] = useState(order);
   const ship = useOrderAction(order, `Order ${order.id} is shipped.`, doneWith(draft, onClose), async (shop) => {
     const body = { carrier: carrier.trim(), trackingNumber: trackingNumber.trim() };
     const found = await etagToShip(shop, seen, body);
@@ -110,51 +126,56 @@ function ShipDialog({ order, onClose }: DialogProps): ReactNode {
   });
   return (
     <FormDialog title={`Shipment of order ${order.id}`} draft={draft} action="Ship" isBusy={ship.isPending} error={ship.error} onSubmit={() => ship.mutate()} onClose={onClose}>
+      <Meanwhile order={order} seen={seen} />
       <TextInput label="Carrier" required data-autofocus value={carrier} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} error={faultOf(ship.error, 'carrier')} />
       <TextInput label="Tracking number" required value={trackingNumber} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ trackingNumber: value })} error={faultOf(ship.error, 'trackingNumber')} />
     </FormDialog>
   );
 }
 
-function DeliverDialog({ order, onClose }: DialogProps): ReactNode {
+function DeliverDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const deliver = useOrderAction(order, `Order ${order.id} is delivered.`, onClose, (shop) => shop.POST('/store/order/{orderId}/delivery', { params: { path: { orderId: order.id } } }));
   return (
     <ConfirmDialog title={`Delivery of order ${order.id}`} action="It was delivered" color="green" isOpen isBusy={deliver.isPending} error={deliver.error} onConfirm={() => deliver.mutate()} onClose={onClose}>
+      <Meanwhile order={order} seen={seen} />
       The order closes: it can be neither cancelled nor transferred afterwards.
     </ConfirmDialog>
   );
 }
 
-function TransferDialog({ order, onClose }: DialogProps): ReactNode {
+function TransferDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const draft = useDraft(`transfer order ${order.id}`, { username: '' });
   const { username } = draft.value;
   const path = { orderId: order.id };
   const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username.trim()}.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username: username.trim() } }));
   return (
     <FormDialog title={`Transfer order ${order.id}`} draft={draft} action="Transfer" isBusy={transfer.isPending} error={transfer.error} onSubmit={() => transfer.mutate()} onClose={onClose}>
+      <Meanwhile order={order} seen={seen} />
       <Text size="sm">{order.owner ?? 'The former owner'} keeps access to earlier events; later ones go to the new owner.</Text>
       <UserField label="New owner" description="A username." required data-autofocus value={username} onChange={(value) => draft.change({ username: value })} error={faultOf(transfer.error, 'username')} />
     </FormDialog>
   );
 }
 
-function CancelDialog({ order, onClose }: DialogProps): ReactNode {
+function CancelDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, onClose, (shop) => shop.DELETE('/store/order/{orderId}', { params: { path: { orderId: order.id } } }));
   return (
     <ConfirmDialog title={`Cancel order ${order.id}?`} action="Cancel the order" isOpen isBusy={cancel.isPending} error={cancel.error} onConfirm={() => cancel.mutate()} onClose={onClose}>
+      <Meanwhile order={order} seen={seen} />
       {`Its ${counted(order.quantity, 'unit')} can be ordered again at once. A cancelled order stays visible and cannot be reopened.`}
     </ConfirmDialog>
   );
 }
 
 /** Staff can cancel a paid order until it is shipped. */
-function CancelPaidDialog({ order, onClose }: DialogProps): ReactNode {
+function CancelPaidDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const draft = useDraft(`cancel order ${order.id}`, { reason: '', restock: true });
   const { reason, restock } = draft.value;
   const path = { orderId: order.id };
   const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body: { reason: reason.trim(), restock } }));
   return (
     <FormDialog title={`Cancel order ${order.id}?`} draft={draft} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} onSubmit={() => cancel.mutate()} onClose={onClose}>
+      <Meanwhile order={order} seen={seen} />
       <Text size="sm">If its payment was reported, its refund becomes due: then return the money. One in a simulation needs none. A cancelled order stays visible and cannot be reopened.</Text>
       <Textarea label="Reason" description="The owner sees it, too." required autosize minRows={2} data-autofocus value={reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} error={faultOf(cancel.error, 'reason')} />
       <Checkbox label={`Its ${counted(order.quantity, 'unit')} can be sold again`} description={`If not, ${order.quantity === 1 ? 'it is' : 'they are'} written off.`} checked={restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />

@@ -47,7 +47,7 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
         <PlantField label="Plant" placeholder="Name or number" w={180} value={draft.plantId} onChange={(plantId) => type({ plantId })} />
         {seesAll && <UserField label="Owner" placeholder="Anyone" w={140} value={draft.owner ?? ''} onChange={(owner) => type({ owner })} />}
         <TimeInput label="Placed from" w={190} value={draft.from} onChange={(from) => type({ from })} />
-        <TimeInput label="Placed before" w={190} value={draft.before} onChange={(before) => type({ before })} />
+        <TimeInput label="Placed before" after={draft.from} w={190} value={draft.before} onChange={(before) => type({ before })} />
         {filter.tab === 'all' && (
           <Input.Wrapper label="Status" labelElement="div">
             <Chip.Group multiple value={statusesOf(draft.status)} onChange={(chosen) => type({ status: chosen.join(',') })}>

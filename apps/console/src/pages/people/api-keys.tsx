@@ -7,6 +7,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { evenIfGone } from '../../ui/problem.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { NewApiKey } from './new-api-key.js';
@@ -67,7 +68,7 @@ function RevokeApiKey({ username, apiKey: { id: apiKeyId, name }, onClose }: { r
   const shop = useShop();
   const client = useQueryClient();
   const revoke = useChange({
-    mutationFn: () => shop.DELETE('/user/{username}/apiKeys/{apiKeyId}', { params: { path: { username, apiKeyId } } }),
+    mutationFn: () => evenIfGone(shop.DELETE('/user/{username}/apiKeys/{apiKeyId}', { params: { path: { username, apiKeyId } } })),
     onSuccess: async () => {
       sayDone('The API key is revoked.');
       onClose();

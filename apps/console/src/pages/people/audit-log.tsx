@@ -49,7 +49,7 @@ export function AuditLog(): ReactNode {
           onChange={(value) => apply({ operation: value ?? undefined })}
         />
         <TimeInput label="From" w={190} value={from} onChange={(time) => apply({ from: time })} />
-        <TimeInput label="Before" w={190} value={to} onChange={(time) => apply({ to: time })} />
+        <TimeInput label="Before" after={from} w={190} value={to} onChange={(time) => apply({ to: time })} />
         <AuditExport filter={filter} />
       </Group>
       {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Choose a name of the list, or write the whole name." /> : <ProblemAlert error={error} title="The audit log could not be loaded" />}

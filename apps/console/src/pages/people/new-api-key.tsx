@@ -66,7 +66,7 @@ function KeyForm({ draft, isBusy, error, onSubmit }: {
           <Stack gap={6} mt={4}><Radio value="default" label="place orders and receive webhooks" /><Radio value="chosen" label="what you choose" /></Stack>
         </Radio.Group>
         {isChosen && <PermissionChoice label="Permissions" value={permissions} onChange={(value) => draft.change({ permissions: value })} error={faultOf(error, 'permissions')} />}
-        <TimeInput label="Expires" isFuture description="Empty: never." value={expiresAt} onChange={(value) => draft.change({ expiresAt: value })} error={faultOf(error, 'expiresAt')} />
+        <TimeInput label="Expires" after={new Date().toISOString()} description="Empty: never." value={expiresAt} onChange={(value) => draft.change({ expiresAt: value })} error={faultOf(error, 'expiresAt')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <BackButton label="Cancel" />

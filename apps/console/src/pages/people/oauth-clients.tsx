@@ -8,6 +8,7 @@ import { sayDone } from '../../ui/done.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { evenIfGone } from '../../ui/problem.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { NewOAuthClient } from './new-oauth-client.js';
@@ -77,7 +78,7 @@ function DeleteClient({ oauthClient: { clientId, name }, onClose }: { readonly o
   const client = useQueryClient();
   const isConsole = useSession().clientId === clientId;
   const remove = useChange({
-    mutationFn: () => shop.DELETE('/oauth/clients/{clientId}', { params: { path: { clientId } } }),
+    mutationFn: () => evenIfGone(shop.DELETE('/oauth/clients/{clientId}', { params: { path: { clientId } } })),
     onSuccess: async () => {
       sayDone(`${name} is deleted.`);
       onClose();

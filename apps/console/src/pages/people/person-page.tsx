@@ -44,7 +44,7 @@ function Person({ username }: { readonly username: string }): ReactNode {
       </PageHeader>
       <ProblemAlert error={error} title="The user could not be loaded" />
       {isPending && <Loading />}
-      {seen?.user.role && <RoleCard key={seen.user.role} username={username} role={seen.user.role} etag={seen.etag} />}
+      {seen?.user.role && <RoleCard username={username} role={seen.user.role} etag={seen.etag} />}
       {seen && (
         <>
           <Sessions username={username} />

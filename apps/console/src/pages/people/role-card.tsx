@@ -14,13 +14,15 @@ export function RoleCard({ username, role, etag }: { readonly username: string; 
   const shop = useShop();
   const client = useQueryClient();
   const isSelf = usePerson().username === username;
-  const [wanted, setWanted] = useState<Role>(role);
+  const [chosen, setChosen] = useState<Role>();
+  const wanted = chosen ?? role;
   const [isAsking, { open, close }] = useDisclosure();
   const change = useChange({
     isRepeatable: true,
     mutationFn: () => shop.PUT('/user/{username}/role', { params: { path: { username }, header: etag === undefined ? {} : { 'If-Match': etag } }, body: { role: wanted } }),
     onSuccess: () => {
       sayDone(`${username} is ${article(wanted)} now.`);
+      setChosen(undefined);
       close();
     },
     onSettled: () => Promise.all([client.invalidateQueries({ queryKey: ['user', username] }), client.invalidateQueries({ queryKey: ['users'] })]),
@@ -33,12 +35,12 @@ export function RoleCard({ username, role, etag }: { readonly username: string; 
     <Paper withBorder p="md" mb="md" component="section" aria-labelledby="role">
       <Group gap="xs" mb="xs"><Title order={2} size="h4" id="role">Role</Title><RoleBadge role={role} /></Group>
       <Group align="flex-end">
-        <Select label="New role" data={[...roles]} value={wanted} allowDeselect={false} onChange={(value) => setWanted(roles.find((one) => one === value) ?? role)} w={180} />
+        <Select label="New role" data={[...roles]} value={wanted} allowDeselect={false} onChange={(value) => setChosen(roles.find((one) => one === value))} w={180} />
         <Button variant="default" disabled={wanted === role} onClick={open}>Change the role</Button>
         <Text size="sm" c="dimmed" mb={8}>May do: {roleTexts[wanted]}.</Text>
       </Group>
       <ConfirmDialog title={`Make ${username} ${article(wanted)}?`} action="Change the role" isOpen={isAsking} isBusy={change.isPending} error={change.error} onConfirm={() => change.mutate()} onClose={stop}>
-        <Text size="sm">Within a second, every session, API key and application of {username} may do what {article(wanted)} may: {roleTexts[wanted]}.</Text>
+        <Text size="sm">At present {username} is {article(role)}. Within a second, every session, API key and application of {username} may do what {article(wanted)} may: {roleTexts[wanted]}.</Text>
         {roles.indexOf(wanted) > roles.indexOf(role) && <Text size="sm" mt="xs">Applications in which {username} is logged in, this console too, show what is new after the next log-in.</Text>}
         {isSelf && <Text size="sm" mt="xs" fw={600}>This is your own account: you may lose the permission to undo it.</Text>}
       </ConfirmDialog>

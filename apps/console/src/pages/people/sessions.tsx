@@ -6,6 +6,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { evenIfGone } from '../../ui/problem.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { deviceOf } from './device.js';
@@ -60,9 +61,9 @@ function EndSession({ username, ending, onClose }: { readonly username: string; 
   const isAll = ending === 'all';
   const end = useChange({
     mutationFn: () =>
-      isAll
+      evenIfGone(isAll
         ? shop.DELETE('/user/{username}/sessions', { params: { path: { username } } })
-        : shop.DELETE('/user/{username}/sessions/{sessionId}', { params: { path: { username, sessionId: ending.id } } }),
+        : shop.DELETE('/user/{username}/sessions/{sessionId}', { params: { path: { username, sessionId: ending.id } } })),
     onSuccess: async () => {
       sayDone(isAll ? `${username} is logged out everywhere.` : 'The session has ended.');
       onClose();

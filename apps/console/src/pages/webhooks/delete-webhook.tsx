@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
+import { evenIfGone } from '../../ui/problem.js';
 import { useChange } from '../../ui/use-change.js';
 import type { Webhook } from './webhook-reads.js';
 import { leftWebhooks } from './webhooks-search.js';
@@ -15,7 +16,7 @@ export function DeleteWebhook({ webhook, onClose }: { readonly webhook: Webhook;
   const client = useQueryClient();
   const navigate = useNavigate();
   const remove = useChange({
-    mutationFn: () => shop.DELETE('/webhooks/{webhookId}', { params: { path: { webhookId } } }),
+    mutationFn: () => evenIfGone(shop.DELETE('/webhooks/{webhookId}', { params: { path: { webhookId } } })),
     onSuccess: async () => {
       sayDone('The webhook is deleted.');
       await navigate({ to: '/webhooks', search: leftWebhooks.get(), replace: true });

@@ -55,7 +55,7 @@ function PeriodForm({ webhook, draft, error, onStart }: { readonly webhook: Webh
         {from === 'time'
           ? <TimeInput label="Since" required data-autofocus value={since} onChange={(value) => draft.change({ since: value })} error={faultOf(refusal, 'since')} />
           : <TextInput label="After the cursor" required value={cursor} onChange={(change) => draft.change({ cursor: change.currentTarget.value })} error={faultOf(refusal, 'fromCursor')} />}
-        <TimeInput label="Before" description="Empty: until now." value={until} onChange={(value) => draft.change({ until: value })} error={faultOf(refusal, 'until')} />
+        <TimeInput label="Before" after={from === 'time' ? since : undefined} description="Empty: until now." value={until} onChange={(value) => draft.change({ until: value })} error={faultOf(refusal, 'until')} />
         <Checkbox label="Only deliveries that failed" checked={onlyFailed} onChange={(change) => draft.change({ onlyFailed: change.currentTarget.checked })} />
         <Text size="sm" fw={500} role="status">{found ? previewText(webhook, found) : range && !refusal ? 'Counting the events …' : ''}</Text>
         <ProblemAlert error={refusal} title={error === undefined ? 'The events could not be counted' : 'Nothing more was scheduled'} />

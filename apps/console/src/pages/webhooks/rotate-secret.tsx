@@ -20,7 +20,7 @@ export function RotateSecret({ webhook: { id: webhookId }, onClose }: { readonly
     <>
       <Dialog isOpen={!rotate.data} isBusy={rotate.isPending} onClose={onClose} title="Replace the secret?">
         <Stack>
-          <Text size="sm">The shop creates a new secret. For a while it signs every request with both, so that the receiver can switch without losing an event.</Text>
+          <Text size="sm">The shop creates a new secret. For a while it signs every request with both, so that the receiver can switch without losing an event. A secret that was replaced before ends at once.</Text>
           <Select label="The old secret expires" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? defaultGrace)} allowDeselect={false} />
           <ProblemAlert error={rotate.error} />
           <Group justify="flex-end">

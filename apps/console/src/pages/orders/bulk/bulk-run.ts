@@ -1,6 +1,7 @@
 import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { type Order, stateOf } from '../../../shop/day.js';
 import { RowRun } from '../../../shop/row-run.js';
+import { Refusal } from '../../../ui/problem.js';
 import { problemText } from '../../../ui/problem-text.js';
 
 export type BulkKind = 'ship' | 'deliver' | 'cancel';
@@ -43,20 +44,17 @@ export const isEligible: Readonly<Record<BulkKind, (order: Order) => boolean>> =
   cancel: ({ status, carrier }) => status === 'placed' || (status === 'approved' && carrier === undefined),
 };
 
-/** Somebody else has shipped it; the message says how. */
-class AlreadyShipped extends Error {}
-
 type Shipment = Required<Pick<Order, 'carrier' | 'trackingNumber'>>;
 
 /**
  * Returns the ETag with which an order is shipped, or the order if it has this shipment already.
  * @param seen the order as people saw it
- * @throws AlreadyShipped if it has another shipment by now, which this one would replace without a word
+ * @throws Refusal if it has another shipment by now, which this one would replace without a word
  */
 export async function etagToShip(shop: Shop, seen: Order, { carrier, trackingNumber }: Shipment): Promise<{ readonly etag: string | undefined } | { readonly shipped: Order }> {
   const { data, response } = await shop.GET('/store/order/{orderId}', { params: { path: { orderId: seen.id } } });
   if (data.carrier === carrier && data.trackingNumber === trackingNumber) return { shipped: data };
-  if (data.carrier !== seen.carrier || data.trackingNumber !== seen.trackingNumber) throw new AlreadyShipped(`It is shipped already, with ${data.carrier ?? ''}, ${data.trackingNumber ?? ''}.`);
+  if (data.carrier !== seen.carrier || data.trackingNumber !== seen.trackingNumber) throw new Refusal(`It is shipped already, with ${data.carrier ?? ''}, ${data.trackingNumber ?? ''}.`, 'Nothing was changed. Go back; if yours is right, choose “Correct the shipment”.');
   return { etag: response.headers.get('etag') ?? undefined };
 }
 
@@ -94,7 +92,7 @@ export class BulkRun extends RowRun<BulkRow> {
       return { order: { ...order, ...shipment }, state: 'done' };
     } catch (error) {
       if (error instanceof ShopError && error.outcome !== 'unknown') this.unknown.delete(order.id);
-      if (error instanceof AlreadyShipped) return { order, state: 'failed', isFinal: true, why: error.message };
+      if (error instanceof Refusal) return { order, state: 'failed', isFinal: true, why: error.message };
       if (error instanceof ShopProblem && refusals.some((code) => error.is(code))) return { order, state: 'failed', isFinal: true, why: await this.stateNow(order) };
       const { what, faults, requestId } = problemText(error);
       return { order, state: 'failed', why: faults[0] === undefined ? what : `${what} ${faults[0].detail}`, ...(requestId !== undefined && { requestId }) };
