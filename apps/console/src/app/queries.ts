@@ -1,5 +1,5 @@
-import { MutationCache, notifyManager, QueryCache, QueryClient } from '@tanstack/react-query';
-import { isGone } from '../ui/problem.js';
+import { notifyManager, QueryCache, QueryClient } from '@tanstack/react-query';
+import { isGone } from '../shop/gone.js';
 
 // Not in a later task, as by default: a key that follows the one that sends a form would still meet a dialog that is not busy.
 notifyManager.setScheduler(queueMicrotask);
@@ -12,11 +12,6 @@ export function newQueryClient(): QueryClient {
     queryCache: new QueryCache({
       onError: (error, { queryKey: [kind, id, ...part] }) => {
         if (part.length > 0 && isGone(error)) void client.invalidateQueries({ queryKey: [kind, id], exact: true });
-      },
-    }),
-    mutationCache: new MutationCache({
-      onError: (error) => {
-        if (isGone(error)) void client.invalidateQueries();
       },
     }),
     defaultOptions: {

@@ -1,18 +1,6 @@
 import { ShopProblem } from '@plant-shop/client';
 import { fieldSentence } from './field-sentences.js';
 
-/** Whether there is no such thing, or no longer. */
-export const isGone = (error: unknown): boolean => error instanceof ShopProblem && error.status === 404;
-
-/** Deletes what somebody else may have deleted a moment ago: then it is as it was wanted. */
-export async function evenIfGone(deleting: Promise<unknown>): Promise<void> {
-  try {
-    await deleting;
-  } catch (error) {
-    if (!isGone(error)) throw error;
-  }
-}
-
 /** The console itself refuses what the shop would do. */
 export class Refusal extends Error {
   constructor(what: string, readonly todo: string) {

@@ -3,9 +3,9 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
+import { evenIfGone } from '../../shop/gone.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
-import { evenIfGone } from '../../ui/problem.js';
 import { useChange } from '../../ui/use-change.js';
 import type { Destination } from './destination-reads.js';
 

@@ -2,12 +2,12 @@ import { Alert, Anchor, Button, Group, Menu, Paper, SimpleGrid, Stack, Text } fr
 import { IconAlertTriangle, IconArrowLeft, IconDots, IconPencil, IconPlayerPause, IconPlayerPlay, IconRepeat, IconTrash } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { isGone } from '../../shop/gone.js';
 import { Fact } from '../../ui/card.js';
 import { Gone } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
-import { isGone } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { formatExact, Time } from '../../ui/time.js';
 import { EventsOf } from '../webhooks/event-filter.js';

@@ -2,11 +2,11 @@ import { Badge, Button, Group, Paper, Table, Text, Title, VisuallyHidden } from 
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { usePerson, useShop } from '../../auth/session.js';
+import { evenIfGone } from '../../shop/gone.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { Loading } from '../../ui/loading.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
-import { evenIfGone } from '../../ui/problem.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { deviceOf } from './device.js';

@@ -1,0 +1,13 @@
+import { ShopProblem } from '@plant-shop/client';
+
+/** Whether there is no such thing, or no longer. */
+export const isGone = (error: unknown): boolean => error instanceof ShopProblem && error.status === 404;
+
+/** Deletes what somebody else may have deleted a moment ago: then it is as it was wanted. */
+export async function evenIfGone(deleting: Promise<unknown>): Promise<void> {
+  try {
+    await deleting;
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}
