@@ -171,6 +171,30 @@ describe('what is typed and not sent', () => {
     assert.ok(!(await kept(page)).includes(boss.password));
     await visit.leave();
   });
+
+  test('into a dialog of an order stays while somebody else changes the order, and the dialog says what it is now', async () => {
+    const id = await paidOrder();
+    const visit = await chrome.visit(demoAdmin, { path: `/orders/${id}` });
+    const { page } = visit;
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Ship', exact: true }).click();
+    await dialog.getByLabel('Carrier').fill('Green Post');
+    await admin.POST('/store/order/{orderId}/shipment', { params: { path: { orderId: id } }, body: { carrier: 'Blue Post', trackingNumber: 'B1' } });
+    await dialog.getByRole('alert').getByText('It is shipped now, with Blue Post, B1.').waitFor();
+    await dialog.getByLabel('Tracking number').fill('G1');
+    await dialog.getByLabel('Tracking number').press('Enter');
+    await dialog.getByText('if yours is right, choose “Correct the shipment”').waitFor();
+    await visit.assertAccessible();
+
+    const other = await paidOrder();
+    await page.goto(`${address}/console/orders/${other}`);
+    await page.getByRole('button', { name: 'Cancel the order' }).click();
+    await dialog.getByLabel('Reason').fill('They moved');
+    await admin.POST('/store/order/{orderId}/cancellation', { params: { path: { orderId: other } }, body: { reason: 'By phone', restock: true } });
+    await dialog.getByRole('alert').getByText('It is cancelled now.').waitFor();
+    assert.equal(await dialog.getByLabel('Reason').inputValue(), 'They moved');
+    await visit.leave(/409|412/);
+  });
 });
 
 /** Ends the session elsewhere, which pages with live events notice at once. @param {Page} page @param {import('./kit/people.mjs').Person} person */
