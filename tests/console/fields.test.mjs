@@ -187,6 +187,12 @@ describe('a field for', () => {
     await expires.fill('2099-07-01 12:00');
     await page.getByRole('button', { name: 'Create the key' }).click();
     const dialog = page.getByRole('dialog', { name: 'Your password, please' });
+    await dialog.getByRole('textbox', { name: 'Password' }).waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    // Whoever closed it knows that there is no key.
+    assert.equal(await page.getByRole('alert').count(), 0);
+    await page.getByRole('button', { name: 'Create the key' }).click();
     await dialog.getByRole('textbox', { name: 'Password' }).fill(demoAdmin.password);
     await dialog.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('button', { name: 'I have stored it' }).click();

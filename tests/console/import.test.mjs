@@ -177,6 +177,22 @@ describe('a file of plants', () => {
     await visit.leave(/400 .*\/v3\/plant\)/);
   });
 
+  test('begins with the columns that were chosen for the last one like it, also in another visit', async () => {
+    const word = fresh('Weekly');
+    const list = (/** @type {string} */ stock) => Buffer.from(`Was;Wieviel\r\n${word};${stock}\r\n`);
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    await choose(page, 'first.csv', list('3'));
+    await hold(page, 'Was', 'Name');
+    await hold(page, 'Wieviel', 'Stock');
+    await page.getByRole('button', { name: 'Import 1 plant' }).waitFor();
+    await page.reload();
+    await choose(page, 'second.csv', list('4'));
+    await page.getByRole('button', { name: 'Import 1 plant' }).waitFor();
+    for (const [column, holds] of [['Was', 'Name'], ['Wieviel', 'Stock']]) assert.equal(await page.getByRole('combobox', { name: `What ${column} holds` }).inputValue(), holds);
+    await visit.leave();
+  });
+
   test('says which rows have one name, and which plants have it already', async () => {
     const word = fresh('Twins').replaceAll('-', '');
     const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });

@@ -181,6 +181,21 @@ describe('a state that is not good', () => {
     });
   }
 
+  test('has what was typed into a plant that somebody else deletes', async () => {
+    const id = await newPlant();
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${id}` });
+    const { page } = visit;
+    await page.getByRole('combobox', { name: 'Category' }).fill('Ferns of the north');
+    await admin.DELETE('/plant/{plantId}', { params: { path: { plantId: id } } });
+    await page.getByRole('heading', { name: 'Plant not found' }).waitFor();
+    await page.getByText('Category: Ferns of the north').waitFor();
+    await page.reload();
+    await page.getByText('Category: Ferns of the north').waitFor();
+    await page.getByRole('button', { name: 'Discard it' }).click();
+    await page.getByText('Category: Ferns of the north').waitFor({ state: 'detached' });
+    await visit.leave(/404/);
+  });
+
   test('is not “Live” on the stream’s page while a part of the shop is frozen', async () => {
     const visit = await chrome.visit(demoAdmin, { path: '/stream' });
     const { page } = visit;

@@ -36,7 +36,8 @@ export function ProblemAlert({ error, title = 'This did not work' }: { readonly 
     // A dialog may be longer than the window, and its button that was pressed is below.
     if (alert.current?.closest('[role=dialog]')) alert.current.scrollIntoView({ block: 'nearest' });
   }, [error]);
-  if (error === null || error === undefined) return null;
+  // Whoever closed the question for the password knows that nothing was done.
+  if (error === null || error === undefined || (error instanceof ShopProblem && error.code === 'recent-login-required')) return null;
   const isRefusal = error instanceof ShopProblem && (error.status === 403 || error.status === 404);
   // A form's lost answer has it as its cause.
   const { outcome } = [error, (error as Error).cause].find((one) => one instanceof ShopError) ?? {};

@@ -5,6 +5,7 @@ import { useMay, useSession, useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
 import { sayDone } from '../../ui/done.js';
 import { sendOnce } from '../../ui/drafts.js';
+import { counted, formatNumber } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { statusColors } from '../../ui/status-badge.js';
@@ -66,12 +67,16 @@ function actorOf({ actor, username, application }: TimelineEntry, own: string): 
   return application && application.clientId !== own ? `${person}, by ${application.name}` : person;
 }
 
+/** Characters of a note at most. */
+const longestNote = 2_000;
+
 /** Adds a note that only staff see. */
 function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const draft = useDraft(`note on order ${orderId}`, { text: '' });
   const { text } = draft.value;
+  const { length } = [...text.trim()];
   const add = useChange({
     isRepeatable: true,
     mutationFn: () => sendOnce(draft, { text: text.trim() }, (body, idempotencyKey) => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body, idempotencyKey })),
@@ -89,7 +94,7 @@ function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
     <form onSubmit={submit}>
       <Stack gap="xs" mt="md">
         <RestoredDraft draft={draft} />
-        <Textarea label="Note" description="For staff: the customer does not see it." autosize minRows={2} maxRows={8} value={text} onChange={({ currentTarget: { value } }) => draft.change({ text: value })} error={faultOf(add.error, 'text')} />
+        <Textarea label="Note" description={`For staff: the customer does not see it.${length < 0.9 * longestNote ? '' : ` ${counted(length, 'character')} of at most ${formatNumber(longestNote)}.`}`} autosize minRows={2} maxRows={8} value={text} onChange={({ currentTarget: { value } }) => draft.change({ text: value })} error={faultOf(add.error, 'text')} />
         {faultOf(add.error, 'text') === undefined && <ProblemAlert error={add.error} title="The note was not added" />}
         <Group justify="flex-end"><Button type="submit" size="xs" variant="default" loading={add.isPending} disabled={text.trim() === ''}>Add the note</Button></Group>
       </Stack>

@@ -1,4 +1,4 @@
-import { Button, Group, Stack } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
@@ -6,7 +6,7 @@ import { Card } from '../../ui/card.js';
 import { ChangedMeanwhile } from '../../ui/changed-meanwhile.js';
 import { sayDone } from '../../ui/done.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
-import { RestoredDraft } from '../../ui/use-draft.js';
+import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import { PlantFields } from './plant-fields.js';
 import type { Plant } from './plant-filter.js';
 import { differences, formLabels, formOf, plantOfForm, type PlantFormValues, sameForm } from './plant-form-values.js';
@@ -14,13 +14,15 @@ import { replacePlant } from './plant-replacement.js';
 import { plantQuery, type Versioned } from './plants-queries.js';
 import { useVersionedForm } from './use-versioned-form.js';
 
+const draftName = (plantId: number): string => `plant ${String(plantId)}`;
+
 /** Edits a plant's name, status, category and tags. */
 export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Plant>; readonly mayWrite: boolean }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const query = plantQuery(shop, plant.value.id);
   const editing = useVersionedForm({
-    name: `plant ${plant.value.id}`,
+    name: draftName(plant.value.id),
     latest: plant,
     formOf,
     isSame: sameForm,
@@ -62,6 +64,16 @@ export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Pla
           </Stack>
         </fieldset>
       </form>
+    </Card>
+  );
+}
+
+/** What was typed into the form of a plant that somebody has deleted meanwhile: to be copied, or discarded. */
+export function TypedPlant({ plantId }: { readonly plantId: number }): ReactNode {
+  const { value: { edit }, clear } = useDraft<{ readonly edit?: { readonly base: Versioned<Plant>; readonly form: PlantFormValues } }>(draftName(plantId), {});
+  return edit && (
+    <Card title="What you typed" aside={<Button size="xs" variant="default" onClick={clear}>Discard it</Button>}>
+      {differences(formOf(edit.base.value), edit.form).map((field) => <Text key={field} size="sm" style={{ overflowWrap: 'anywhere' }}>{formLabels[field]}: <b>{textOf(edit.form, field)}</b></Text>)}
     </Card>
   );
 }

@@ -10,7 +10,7 @@ import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { DeletePlant } from './delete-plant.js';
-import { PlantEditor } from './plant-editor.js';
+import { PlantEditor, TypedPlant } from './plant-editor.js';
 import { leftPlants } from './plant-filter.js';
 import { PlantImages } from './plant-images.js';
 import { plantQuery } from './plants-queries.js';
@@ -30,7 +30,7 @@ export function PlantPage(): ReactNode {
       <Stack>
         {back}
         <PageHeader title={plant.data?.value.name ?? `Plant ${String(plantId)}`} />
-        {plant.isPending ? <Loading /> : isGone(plant.error) ? <Gone what="Plant" /> : <ProblemAlert error={plant.error} title="The plant could not be loaded" />}
+        {plant.isPending ? <Loading /> : isGone(plant.error) ? <><Gone what="Plant" /><TypedPlant plantId={plantId} /></> : <ProblemAlert error={plant.error} title="The plant could not be loaded" />}
       </Stack>
     );
   }

@@ -22,17 +22,19 @@ export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, o
 }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
+  const isWaiting = delivery.state === 'pending';
   const resend = useChange({
     isRepeatable: true,
     mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/deliveries/{deliveryId}/resend', { params: { path: { webhookId: webhook.id, deliveryId: delivery.id } } })).data,
     onSuccess: async ({ state }) => {
-      sayDone(state === 'held' ? 'The event is held until the webhook is enabled.' : 'The event will be sent again.');
+      sayDone(state === 'held' ? 'The event is held until the webhook is enabled.' : isWaiting ? 'The event is sent now. Its own delivery still waits.' : 'The event will be sent again.');
       await client.invalidateQueries({ queryKey: ['webhook', webhook.id] });
     },
   });
   const { attempts, attemptsLeft, eventType, orderId, nextAttemptAt, state } = delivery;
   const last = attempts.at(-1);
   const mayUse = isOwn(webhook);
+  const again = isWaiting ? 'Send now' : 'Send again';
   // Without it, an earlier event of the order comes first; in the past, the endpoint recovers from a failure.
   const isScheduled = useIsAhead(nextAttemptAt);
   return (
@@ -51,10 +53,10 @@ export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, o
       <Table.Td><Time at={last?.at} size="sm" /></Table.Td>
       <Table.Td maw={300}>
         {last !== undefined && <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{attemptText(last)}</Text>}
-        {state === 'pending' && <Text size="sm" c="dimmed">{isScheduled ? <>Next attempt <Time at={nextAttemptAt} isPlanned /></> : 'Waiting for its turn'}{attempts.length > 0 && attemptsLeft !== undefined && `, ${attemptsLeft} left`}</Text>}
+        {isWaiting && <Text size="sm" c="dimmed">{isScheduled ? <>Next attempt <Time at={nextAttemptAt} isPlanned /></> : 'Waiting for its turn'}{attempts.length > 0 && attemptsLeft !== undefined && `, ${attemptsLeft} left`}</Text>}
         {resend.error !== null && <Text size="sm" c="red" role="alert">{problemText(resend.error).what}</Text>}
       </Table.Td>
-      {mayUse && <Table.Td><Button size="compact-sm" variant="default" loading={resend.isPending} aria-label={`Send again delivery ${delivery.id}`} onClick={() => resend.mutate()}>Send again</Button></Table.Td>}
+      {mayUse && <Table.Td><Button size="compact-sm" variant="default" loading={resend.isPending} aria-label={`${again} delivery ${delivery.id}`} onClick={() => resend.mutate()}>{again}</Button></Table.Td>}
     </Table.Tr>
   );
 }

@@ -37,8 +37,15 @@ const mostExamples = 3;
 /** Rows from which the separator of tags is guessed. */
 const mostRead = 200;
 
-/** How the file before was read. Its correction begins with the same columns, and what was chosen for them by hand stays. */
-let readBefore: Pick<PreviewState, 'encoding' | 'tagSeparator' | 'columns'> & { readonly seems: string | undefined } = { encoding: usualEncoding, tagSeparator: '|', columns: [], seems: undefined };
+interface ReadBefore extends Pick<PreviewState, 'encoding' | 'tagSeparator' | 'columns'> {
+  readonly seems?: string | undefined;
+}
+
+/** The browser keeps how the file before was read. Its correction, or next week's list, begins with the same columns: what was chosen for them by hand stays. */
+const keptAs = 'console-import';
+const readBefore = (): ReadBefore => JSON.parse(localStorage.getItem(keptAs) ?? 'null') as ReadBefore | null ?? { encoding: usualEncoding, tagSeparator: '|', columns: [] };
+const keep = ({ encoding, tagSeparator, columns, seems }: ReadBefore): void =>
+  localStorage.setItem(keptAs, JSON.stringify({ encoding, tagSeparator, columns: columns.map((column) => ({ ...column, examples: [] })), seems }));
 
 /** Windows-1251 has letters where Windows-1252 has accented ones: words are of these alone, while accents are far apart. */
 function seemsCyrillic(bytes: Uint8Array): boolean {
@@ -77,8 +84,9 @@ export class ImportPreview {
         const before = this.state.get();
         // What was chosen by hand stays, unless these are other columns.
         const isSame = before.columns.length === names.length && before.separator === header.separator;
-        const isCorrection = before.columns.length === 0 && readBefore.columns.length > 0 && readBefore.columns.every(({ name }, n) => name === names[n]);
-        const known = isSame ? before : isCorrection ? readBefore : undefined;
+        const kept = readBefore();
+        const isCorrection = before.columns.length === 0 && kept.columns.length > 0 && kept.columns.every(({ name }, n) => name === names[n]);
+        const known = isSame ? before : isCorrection ? kept : undefined;
         const guessed = guessColumns(names, known?.columns.map(({ holds }) => holds));
         const columns = names.map((name, n) => {
           const cells = rows.map((row) => row.cells[n]?.trim() ?? '');
@@ -98,7 +106,8 @@ export class ImportPreview {
   /** Of a file that is not UTF-8: what it seems to be, or what was chosen by hand for a file that seemed the same. */
   private async encoding(): Promise<string> {
     this.seems = seemsCyrillic(new Uint8Array(await this.source.slice(0, mostSeen).arrayBuffer())) ? 'windows-1251' : usualEncoding;
-    return readBefore.seems === this.seems ? readBefore.encoding : this.seems;
+    const { seems, encoding } = readBefore();
+    return seems === this.seems ? encoding : this.seems;
   }
 
   /** Says what a column holds. Another one that held it is left out. */
@@ -153,8 +162,7 @@ export class ImportPreview {
   private change(changed: Partial<PreviewState>): void {
     const state = { ...this.state.get(), ...changed };
     this.state.set(state);
-    const { encoding, tagSeparator, columns } = state;
-    if (columns.length > 0) readBefore = { encoding, tagSeparator, columns, seems: this.seems };
+    if (changed.columns || changed.tagSeparator) keep({ ...state, seems: this.seems });
   }
 }
 
