@@ -323,7 +323,7 @@ describe('the orders as a work queue', () => {
   });
 
   test('prints packing slips, labels and a pick list on their own paper, with addresses and codes', async () => {
-    const name = fresh('Printed fern');
+    const name = `${fresh('Printed fern')} whose long name would take all the width that this paper has for its columns`;
     const plantId = await newPlant(50, name);
     const ids = [await place(plantId, 2, { name: 'Ann Green', lines: ['Leaf Street 1'], postalCode: '01067', city: 'Dresden', country: 'Germany' }), await place(plantId, 3)];
     for (const id of ids) await pay(id);
@@ -348,6 +348,13 @@ describe('the orders as a work queue', () => {
       await page.locator('body[data-printed]').waitFor();
       await page.emulateMedia({ media: 'print' });
       assert.equal(await page.getByRole('dialog').isVisible(), false);
+      await page.setViewportSize({ width: 680, height: 900 });
+      const broken = await papers.locator('th, td:nth-child(2), td:nth-child(3)').evaluateAll((cells) => cells.filter((cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        return range.getClientRects().length > 1;
+      }).map(({ textContent }) => textContent));
+      assert.deepEqual(broken, [], `${paper}: titles and numbers are in one line`);
       assert.match(await papers.innerText(), new RegExp(name));
       if (paper === 'Pick list') assert.match(await papers.innerText(), new RegExp(`${name}\\s+${plantId}\\s+5\\s+${ids[0]} \\(2\\), ${ids[1]} \\(3\\)`));
       else {

@@ -46,6 +46,9 @@ describe('the orders pages', () => {
     await happened.getByText('Left with the neighbour.', { exact: true }).waitFor();
     await happened.getByText('Left with the neighbour.', { exact: true }).nth(1).waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Cancel the order' }).waitFor({ state: 'detached' });
+    // A colleague's appears by itself.
+    await admin.POST('/store/order/{orderId}/note', { params: { path: { orderId: id } }, body: { text: 'The customer called.' } });
+    await happened.getByText('The customer called.', { exact: true }).waitFor();
     await visit.leave();
   });
 

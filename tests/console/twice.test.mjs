@@ -120,6 +120,67 @@ describe('what is submitted twice', () => {
     await visit.leave(/403|form is not connected/);
   });
 
+  test('replaces one API key, if the answer after the password is lost', async () => {
+    const { username } = await newPerson('customer');
+    await admin.POST('/user/{username}/apiKeys', { params: { path: { username } }, body: { name: 'till' } });
+    const visit = await chrome.visit(demoAdmin, { path: `/people/${username}` });
+    const { page } = visit;
+    let isLost = false;
+    await page.route('**/rotation', async (route) => {
+      if (isLost || !route.request().postData()?.includes('currentPassword')) return route.continue();
+      isLost = true;
+      await route.fetch();
+      await route.abort();
+    });
+    await page.getByRole('button', { name: 'Replace till' }).click();
+    await page.getByRole('button', { name: 'Replace the key' }).click();
+    await givePassword(page, demoAdmin);
+    // Nobody is asked twice, and the key is shown.
+    await page.getByRole('dialog', { name: 'The new API key' }).waitFor();
+    assert.ok(isLost);
+    assert.equal((await admin.GET('/user/{username}/apiKeys', { params: { path: { username } } })).data.length, 2);
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    await visit.leave(/403|ERR_FAILED/);
+  });
+
+  test('sends a delivery again once, and replays a period once, if the answers are lost', async () => {
+    receiver.answerWith(200);
+    const owner = await newPerson('customer');
+    const shop = shopOf(owner);
+    const { data: { id: webhookId } } = await shop.POST('/webhooks', { body: { url: receiver.url } });
+    const { data: { id: orderId } } = await shop.POST('/store/order', { body: { plantId: await newPlant() } });
+    await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
+    const deliveries = async () => (await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId } } })).data.length;
+    const visit = await chrome.visit(owner, { path: `/webhooks/${webhookId}` });
+    const { page } = visit;
+    const again = page.getByRole('button', { name: /^Send again delivery/ });
+    await again.waitFor();
+    await page.route(/\/(resend|replay)$/, async (route) => {
+      if (route.request().method() !== 'POST') return route.continue();
+      await route.fetch();
+      await route.abort();
+    });
+    await again.click();
+    await page.getByRole('alert').getByText('It may have taken effect').waitFor();
+    await page.unrouteAll();
+    await page.getByRole('row', { name: /Order/ }).getByRole('button', { name: /^Send again/ }).last().click();
+    await page.getByText('The event will be sent again.').waitFor();
+    assert.equal(await deliveries(), 2);
+    await page.route(/\/replay$/, async (route) => {
+      if (route.request().method() !== 'POST') return route.continue();
+      await route.fetch();
+      await route.abort();
+    });
+    await page.getByRole('button', { name: 'Replay', exact: true }).click();
+    await page.getByRole('button', { name: 'Replay 1 event' }).click();
+    await page.getByText('It is not known whether this worked').waitFor();
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Replay 1 event' }).click();
+    await page.getByText('1 event is scheduled.').waitFor();
+    assert.equal(await deliveries(), 3);
+    await visit.leave(/ERR_FAILED/);
+  });
+
   test('ships once', async () => {
     const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
     await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: id } }, body: { outcome: 'succeeded', reference: fresh('payment') } });

@@ -30,7 +30,8 @@ export async function beginLogin(settings: Settings): Promise<void> {
     response_type: 'code',
     client_id: settings.oauthClient,
     redirect_uri: redirectUri(),
-    scope: ['openid', ...permissions].join(' '),
+    // No page depends on read:plants, but keys have it, and nobody gives what they lack.
+    scope: ['openid', 'read:plants', ...permissions].join(' '),
     state,
     code_challenge: challenge,
     code_challenge_method: 'S256',

@@ -19,26 +19,45 @@ interface Answer {
 
 /** How long a repeated request may take: the time of the first one has passed while the user typed. */
 const repeatMs = 15_000;
+/** How long the client may take to send it once more. */
+const lostMs = 10_000;
 
 /** Repeats a sensitive change with the user's password or passkey. The console's tokens do not count as a recent login. */
 export class PasswordQuestion {
   readonly open = new Cell<Question | undefined>(undefined);
+  /** What a request was repeated with whose answer was lost: the client sends it once more, and the user has answered. */
+  private lost: { readonly request: string; readonly given: Answer; readonly at: number } | undefined;
 
   /** Asks until the answer is right or the user gives up; then returns the refusal. @param send sends a request */
   async askIfRequired(response: Response, init: RequestInit | undefined, send: (init: RequestInit) => Promise<Response>): Promise<Response> {
     let answer = response;
     let isFirst = true;
+    const request = `${init?.method ?? ''} ${response.url} ${new Headers(init?.headers).get('idempotency-key') ?? ''}`;
     while (init) {
       const refusal = await refusalOf(answer);
       if (refusal === undefined) break;
       const shown = isFirst ? undefined : refusal;
-      const given = await new Promise<Answer | undefined>((resolve) => this.open.set({ refusal: shown, answer: resolve }));
-      this.open.set(undefined);
+      const { lost } = this;
+      this.lost = undefined;
+      const given = lost?.request === request && Date.now() - lost.at < lostMs ? lost.given : await this.ask(shown);
       if (!given) break;
       isFirst = false;
-      answer = await send({ ...withAnswer(init, given), signal: AbortSignal.timeout(repeatMs) });
+      try {
+        answer = await send({ ...withAnswer(init, given), signal: AbortSignal.timeout(repeatMs) });
+      } catch (error) {
+        this.lost = { request, given, at: Date.now() };
+        throw error;
+      }
     }
     return answer;
+  }
+
+  private async ask(refusal: string | undefined): Promise<Answer | undefined> {
+    try {
+      return await new Promise<Answer | undefined>((resolve) => this.open.set({ refusal, answer: resolve }));
+    } finally {
+      this.open.set(undefined);
+    }
   }
 }
 

@@ -1,11 +1,12 @@
 import { Code, List, Text } from '@mantine/core';
+import { ShopError } from '@plant-shop/client';
 import type { ReactNode } from 'react';
 import { problemText } from './problem-text.js';
 
 /** What happened, which fields are wrong, and what to do. @param isShort only what happened */
 export function saying(error: unknown, isShort: boolean): ReactNode {
   const { what, todo, faults, requestId } = problemText(error);
-  if (isShort) return what;
+  if (isShort) return error instanceof ShopError && error.outcome === 'unknown' ? `${what} It may have taken effect: sent again, it does so only once.` : what;
   return (
     <>
       <Text size="sm">{what}</Text>

@@ -130,8 +130,8 @@ export default function Palette({ early, onClose }: { readonly early: RefObject<
   );
 }
 
-/** People write #7 for order 7. */
-const meantBy = (text: string): string => text.trim().replace(/^#/, '');
+/** People write #7, or order 7, as its page is called. */
+const meantBy = (text: string): string => text.trim().replace(/^(?:order|plant)\s+(?=#?\d+$)/i, '').replace(/^#/, '');
 
 /** Rows of one key press. */
 const most = 5;

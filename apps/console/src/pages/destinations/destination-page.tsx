@@ -60,7 +60,7 @@ function Header({ destination, etag }: { readonly destination: Destination; read
       <Stack mb="md" gap="sm">
         {isEnabled && destination.held && <HeldAlert destination={destination} held={destination.held} />}
         {!isEnabled && <DisabledAlert isBusy={setState.isPending} onEnable={() => setState.mutate('enabled')} />}
-        {destination.replay && <ReplayAlert replay={destination.replay} isEnabled={isEnabled} />}
+        {destination.replay && <ReplayAlert replay={destination.replay} isPublishing={isEnabled && destination.held === undefined} />}
         <ProblemAlert error={setState.error} title="The destination was not changed" />
       </Stack>
       {dialog === 'edit' && <EditDestination destination={destination} etag={etag} onClose={close} />}
@@ -88,8 +88,8 @@ const DisabledAlert = ({ isBusy, onEnable }: { readonly isBusy: boolean; readonl
   </Alert>
 );
 
-const ReplayAlert = ({ replay: { since, until }, isEnabled }: { readonly replay: NonNullable<Destination['replay']>; readonly isEnabled: boolean }): ReactNode => (
-  <Alert color="blue" variant="light" icon={<IconRepeat />} title={isEnabled ? 'Past events are being published again' : 'Past events wait to be published again'}>
+const ReplayAlert = ({ replay: { since, until }, isPublishing }: { readonly replay: NonNullable<Destination['replay']>; readonly isPublishing: boolean }): ReactNode => (
+  <Alert color="blue" variant="light" icon={<IconRepeat />} title={isPublishing ? 'Past events are being published again' : 'Past events wait to be published again'}>
     <Text size="sm">Those from {formatExact(since)} until {formatExact(until)}, beside new ones.</Text>
   </Alert>
 );

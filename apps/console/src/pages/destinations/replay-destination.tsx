@@ -20,16 +20,16 @@ interface PeriodValues {
 }
 
 /** Has the events of a period published again. */
-export function ReplayDestination({ destination: { id: destinationId, state, replay }, onClose }: { readonly destination: Destination; readonly onClose: () => void }): ReactNode {
+export function ReplayDestination({ destination: { id: destinationId, state, held, replay }, onClose }: { readonly destination: Destination; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const [yesterday] = useState(() => new Date(Math.floor(Date.now() / minuteMs) * minuteMs - dayMs).toISOString());
   const draft = useDraft<PeriodValues>(`replay of destination ${destinationId}`, { since: yesterday });
   const { since, until } = draft.value;
   const begin = useChange({
-    mutationFn: (body: { since: string; until?: string }) => shop.POST('/destinations/{destinationId}/replay', { params: { path: { destinationId } }, body }),
+    mutationFn: (body: { since: string; until?: string }, again) => shop.POST('/destinations/{destinationId}/replay', { params: { path: { destinationId } }, body, ...again }),
     onSuccess: async () => {
-      sayDone(state === 'enabled' ? 'The events of the period are being published again.' : 'The events of the period are published again once the destination is enabled.');
+      sayDone(held === undefined && state === 'enabled' ? 'The events of the period are being published again.' : `The events of the period are published again once the destination ${state === 'enabled' ? 'takes events' : 'is enabled'}.`);
       draft.clear();
       onClose();
       await client.invalidateQueries({ queryKey: ['destination', destinationId] });

@@ -31,7 +31,7 @@ function Row({ mail }: { readonly mail: Mail }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const resend = useChange({
-    mutationFn: async () => (await shop.POST('/mails/{mailId}/resend', { params: { path: { mailId: id } } })).data,
+    mutationFn: async (_, again) => (await shop.POST('/mails/{mailId}/resend', { params: { path: { mailId: id } }, ...again })).data,
     onSuccess: async () => {
       sayDone('A copy of the mail waits to be sent: it is at the top of the list.');
       await client.invalidateQueries({ queryKey: ['mails'] });

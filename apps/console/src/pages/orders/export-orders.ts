@@ -6,8 +6,8 @@ const partRows = 2_000;
 
 // Times as spreadsheets read them.
 const utc = (at: string | undefined): string => (at === undefined ? '' : at.slice(0, 19).replace('T', ' '));
-/** Spreadsheets would drop leading zeros, and digits after the fifteenth. */
-const asText = (text = ''): string => (/^0\d+$|^\d{16,}$/.test(text) ? `'${text}` : text);
+/** Spreadsheets would drop leading zeros, digits after the fifteenth, and take 1E10 for a number. */
+const asText = (text = ''): string => (/^0\d+$|^\d{16,}$|^\d+e\d+$/i.test(text) ? `'${text}` : text);
 
 const columns: readonly (readonly [title: string, value: (order: Order) => string])[] = [
   ['Order', ({ id }) => asText(String(id))],

@@ -76,7 +76,7 @@ function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
   const client = useQueryClient();
   const draft = useDraft(`note on order ${orderId}`, { text: '' });
   const { text } = draft.value;
-  const { length } = [...text.trim()];
+  const { length } = Array.from(text.trim());
   const add = useChange({
     isRepeatable: true,
     mutationFn: () => sendOnce(draft, { text: text.trim() }, (body, idempotencyKey) => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body, idempotencyKey })),

@@ -28,10 +28,14 @@ export function useOrder(id: number): UseQueryResult<Order> {
   return useQuery({ queryKey: ['order', id], placeholderData: () => deskOf(session).orderOf(id), queryFn: async ({ signal }) => (await shop.GET('/store/order/{orderId}', { params: { path: { orderId: id }, query: { expand: ['plant'] } }, signal })).data });
 }
 
+const notesMs = 5_000;
+
 export function useTimeline(id: number): UseQueryResult<readonly TimelineEntry[]> {
   const shop = useShop();
   return useQuery({
     queryKey: ['order', id, 'timeline'],
+    // A colleague's note is no event.
+    refetchInterval: notesMs,
     queryFn: async ({ signal }) => {
       const entries: TimelineEntry[] = [];
       let cursor: string | undefined;

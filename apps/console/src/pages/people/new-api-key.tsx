@@ -1,7 +1,7 @@
 import { Button, Group, Radio, Stack, TextInput } from '@mantine/core';
 import type { components } from '@plant-shop/client';
 import { useQueryClient } from '@tanstack/react-query';
-import type { ReactNode, SubmitEvent } from 'react';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sendOnce } from '../../ui/drafts.js';
@@ -53,8 +53,12 @@ function KeyForm({ draft, isBusy, error, onSubmit }: {
 }): ReactNode {
   const { name, extent, permissions, expiresAt } = draft.value;
   const isChosen = extent === 'chosen';
+  const lacksPermissions = isChosen && permissions.length === 0;
+  const [isAsked, setAsked] = useState(false);
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
+    setAsked(true);
+    if (lacksPermissions) return;
     onSubmit({ name: name.trim(), ...(isChosen && { permissions }), ...(expiresAt !== undefined && { expiresAt }) });
   };
   return (
@@ -65,12 +69,12 @@ function KeyForm({ draft, isBusy, error, onSubmit }: {
         <Radio.Group label="It may do" value={extent} onChange={(value) => draft.change({ extent: value })}>
           <Stack gap={6} mt={4}><Radio value="default" label="place orders and receive webhooks" /><Radio value="chosen" label="what you choose" /></Stack>
         </Radio.Group>
-        {isChosen && <PermissionChoice label="Permissions" value={permissions} onChange={(value) => draft.change({ permissions: value })} error={faultOf(error, 'permissions')} />}
+        {isChosen && <PermissionChoice label="Permissions" value={permissions} onChange={(value) => draft.change({ permissions: value })} error={faultOf(error, 'permissions') ?? (isAsked && lacksPermissions ? 'Choose at least one.' : undefined)} />}
         <TimeInput label="Expires" after={new Date().toISOString()} description="Empty: never." value={expiresAt} onChange={(value) => draft.change({ expiresAt: value })} error={faultOf(error, 'expiresAt')} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <BackButton label="Cancel" />
-          <Button type="submit" loading={isBusy} disabled={isChosen && permissions.length === 0}>Create the key</Button>
+          <Button type="submit" loading={isBusy}>Create the key</Button>
         </Group>
       </Stack>
     </form>

@@ -1,7 +1,7 @@
 import { Button, Checkbox, Group, Radio, Stack, Textarea, TextInput } from '@mantine/core';
 import type { components } from '@plant-shop/client';
 import { useQueryClient } from '@tanstack/react-query';
-import type { ReactNode, SubmitEvent } from 'react';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
@@ -61,8 +61,11 @@ function ClientForm({ draft, isBusy, error, onSubmit }: {
 }): ReactNode {
   const { name, kind, redirectUris, isPublic, owner, scopes } = draft.value;
   const isProgram = kind === 'program';
+  const [isAsked, setAsked] = useState(false);
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
+    setAsked(true);
+    if (scopes.length === 0) return;
     onSubmit(
       isProgram
         ? { name: name.trim(), grantTypes: ['client_credentials'], scopes, owner: owner.trim() }
@@ -85,11 +88,11 @@ function ClientForm({ draft, isBusy, error, onSubmit }: {
               <Checkbox label="Public: it cannot keep a secret, for instance in a browser, and gets none" checked={isPublic} onChange={(change) => draft.change({ isPublic: change.currentTarget.checked })} />
             </>
           )}
-        <PermissionChoice label="It may" value={scopes} onChange={(value) => draft.change({ scopes: value })} error={faultOf(error, 'scopes')} />
+        <PermissionChoice label="It may" value={scopes} onChange={(value) => draft.change({ scopes: value })} error={faultOf(error, 'scopes') ?? (isAsked && scopes.length === 0 ? 'Choose at least one.' : undefined)} />
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <BackButton label="Cancel" />
-          <Button type="submit" loading={isBusy} disabled={scopes.length === 0}>Register the client</Button>
+          <Button type="submit" loading={isBusy}>Register the client</Button>
         </Group>
       </Stack>
     </form>

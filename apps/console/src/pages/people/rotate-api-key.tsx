@@ -6,28 +6,30 @@ import { BackButton, Dialog } from '../../ui/dialog.js';
 import { defaultGrace, graceChoices } from '../../ui/grace.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
+import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import type { ApiKey } from './people-reads.js';
 
-export function RotateApiKey({ username, apiKey: { id: apiKeyId, name }, onClose }: { readonly username: string; readonly apiKey: ApiKey; readonly onClose: () => void }): ReactNode {
+export function RotateApiKey({ username, apiKey: { id: apiKeyId, name, expiresAt }, onClose }: { readonly username: string; readonly apiKey: ApiKey; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const [graceSeconds, setGraceSeconds] = useState(defaultGrace);
   const rotate = useChange({
     gcTime: 0,
-    mutationFn: async () => (await shop.POST('/user/{username}/apiKeys/{apiKeyId}/rotation', { params: { path: { username, apiKeyId } }, body: { graceSeconds: Number(graceSeconds) } })).data,
-    onSuccess: () => client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] }),
+    mutationFn: async (seconds: number, again) => (await shop.POST('/user/{username}/apiKeys/{apiKeyId}/rotation', { params: { path: { username, apiKeyId } }, body: { graceSeconds: seconds }, ...again })).data,
+    // Also if it failed: then it may be gone, or replaced already.
+    onSettled: () => client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] }),
   });
   return (
     <>
       <Dialog isOpen={!rotate.data} isBusy={rotate.isPending} onClose={onClose} title={`Replace ${name}?`}>
         <Stack>
-          <Text size="sm">The shop creates another key with the same name and permissions. The old key stays valid for a while, so that the program can switch.</Text>
+          <Text size="sm">The shop creates another key with the same name and permissions. The old key stays valid for a while, so that the program can switch.{expiresAt !== undefined && <> Both end <Time at={expiresAt} isPlanned /> at the latest.</>}</Text>
           <Select label="The old key expires" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? defaultGrace)} allowDeselect={false} />
           <ProblemAlert error={rotate.error} />
           <Group justify="flex-end">
             <BackButton hasFocus />
-            <Button loading={rotate.isPending} onClick={() => rotate.mutate()}>Replace the key</Button>
+            <Button loading={rotate.isPending} onClick={() => rotate.mutate(Number(graceSeconds))}>Replace the key</Button>
           </Group>
         </Stack>
       </Dialog>

@@ -1,6 +1,8 @@
 import { Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
+import { isGone } from '../../shop/gone.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { useChange } from '../../ui/use-change.js';
@@ -8,9 +10,11 @@ import type { OAuthClient } from './people-reads.js';
 
 export function RotateClientSecret({ oauthClient: { clientId, name }, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
+  const client = useQueryClient();
   const rotate = useChange({
     gcTime: 0,
-    mutationFn: async () => (await shop.POST('/oauth/clients/{clientId}/rotateSecret', { params: { path: { clientId } } })).data,
+    mutationFn: async (_, again) => (await shop.POST('/oauth/clients/{clientId}/rotateSecret', { params: { path: { clientId } }, ...again })).data,
+    onError: (error) => isGone(error) && client.invalidateQueries({ queryKey: ['oauthClients'] }),
   });
   return (
     <>

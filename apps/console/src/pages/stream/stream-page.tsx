@@ -39,7 +39,7 @@ export function StreamPage(): ReactNode {
       </PageHeader>
       <StreamFilters />
       <StateLine {...snapshot} />
-      <ProblemAlert error={error} title={isUnknownCursor ? 'This link begins at a cursor that the shop does not know' : 'The stream could not be opened'} />
+      <ProblemAlert error={error} title={isUnknownCursor ? 'The shop does not know this cursor' : 'The stream could not be opened'} />
       {entries.length === 0 && error === undefined && <Waiting {...snapshot} />}
       {entries.length > 0 && (
         <Grid>
@@ -71,7 +71,7 @@ function StateLine(snapshot: TailSnapshot): ReactNode {
       <div role="status"><Badge variant="light" color={color} tt="none">{label}</Badge></div>
       <Text size="sm" className="numbers">{counted(received, 'event')} received</Text>
       {received > maxEntries && <Text size="sm" c="dimmed">The newest {formatNumber(maxEntries)} are kept here.</Text>}
-      {isPaused && <Text size="sm" c="dimmed">{formatNumber(bufferSize)} wait here, later ones in the shop. Nothing is skipped.</Text>}
+      {isPaused && <Text size="sm" c="dimmed">Of those that come, {formatNumber(bufferSize)} wait here and later ones in the shop. Nothing is skipped.</Text>}
     </Group>
   );
 }

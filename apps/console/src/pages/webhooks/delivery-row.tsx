@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
-import { problemText } from '../../ui/problem-text.js';
+import { ProblemMessage } from '../../ui/problem-alert.js';
 import { Time, useIsAhead } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { attemptText, DeliveryBadge } from './delivery-details.js';
@@ -25,7 +25,7 @@ export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, o
   const isWaiting = delivery.state === 'pending';
   const resend = useChange({
     isRepeatable: true,
-    mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/deliveries/{deliveryId}/resend', { params: { path: { webhookId: webhook.id, deliveryId: delivery.id } } })).data,
+    mutationFn: async (_, again) => (await shop.POST('/webhooks/{webhookId}/deliveries/{deliveryId}/resend', { params: { path: { webhookId: webhook.id, deliveryId: delivery.id } }, ...again })).data,
     onSuccess: async ({ state }) => {
       sayDone(state === 'held' ? 'The event is held until the webhook is enabled.' : isWaiting ? 'The event is sent now. Its own delivery still waits.' : 'The event will be sent again.');
       await client.invalidateQueries({ queryKey: ['webhook', webhook.id] });
@@ -54,7 +54,7 @@ export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, o
       <Table.Td maw={300}>
         {last !== undefined && <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{attemptText(last)}</Text>}
         {isWaiting && <Text size="sm" c="dimmed">{isScheduled ? <>Next attempt <Time at={nextAttemptAt} isPlanned /></> : 'Waiting for its turn'}{attempts.length > 0 && attemptsLeft !== undefined && `, ${attemptsLeft} left`}</Text>}
-        {resend.error !== null && <Text size="sm" c="red" role="alert">{problemText(resend.error).what}</Text>}
+        {resend.error !== null && <Text size="sm" c="red" role="alert"><ProblemMessage error={resend.error} isShort /></Text>}
       </Table.Td>
       {mayUse && <Table.Td><Button size="compact-sm" variant="default" loading={resend.isPending} aria-label={`${again} delivery ${delivery.id}`} onClick={() => resend.mutate()}>{again}</Button></Table.Td>}
     </Table.Tr>

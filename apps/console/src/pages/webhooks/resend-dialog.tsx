@@ -66,15 +66,15 @@ export function ResendDialog({ webhook, run, note = '', onClose }: { readonly we
   const results = new Map(newest.data?.map((delivery) => [delivery.id, delivery]));
   useStayHere(isRunning);
   const open = rows.filter(({ state }) => state !== 'scheduled').length;
-  const refused = rows.filter(({ state }) => state === 'refused').length;
+  const [refused, unknown] = (['refused', 'unknown'] as const).map((one) => rows.filter(({ state }) => state === one).length) as [number, number];
   const delivered = [...copies].filter((id) => results.get(id)?.state === 'delivered').length;
   const send = (): void => void run.run().then(() => client.invalidateQueries({ queryKey: ['webhook', webhook.id] }));
   return (
     <Dialog isBusy={isRunning} onClose={onClose} title={`Send ${counted(rows.length, 'event')} again`} size="xl" closeOnClickOutside={!isBegun}>
       <Stack>
         <Text size="sm">{nameOf(webhook)} gets the same ids and payloads, at once. A receiver that remembers the ids processes none twice. {note}</Text>
-        {isBegun && <Progress value={((rows.length - open + refused) / rows.length) * 100} color={refused > 0 ? 'orange' : 'green'} aria-label="Events that have a result" />}
-        <Text size="sm" fw={500} role="status">{isBegun && `${formatNumber(copies.size)} of ${counted(rows.length, 'event')} sent again, ${formatNumber(delivered)} delivered so far.${refused > 0 ? ` ${counted(refused, 'was', 'were')} refused: each says why.` : ''}`}</Text>
+        {isBegun && <Progress value={((rows.length - open + refused + unknown) / rows.length) * 100} color={refused + unknown > 0 ? 'orange' : 'green'} aria-label="Events that have a result" />}
+        <Text size="sm" fw={500} role="status">{isBegun && `${formatNumber(copies.size)} of ${counted(rows.length, 'event')} sent again, ${formatNumber(delivered)} delivered so far.${refused > 0 ? ` ${counted(refused, 'was', 'were')} refused: each says why.` : ''}${unknown > 0 ? ` Of ${formatNumber(unknown)} it is not known: tried again, none is sent twice.` : ''}`}</Text>
         <ul className={classes['rows']} aria-label="Events" tabIndex={0}>
           {rows.map((row) => <Row key={row.delivery.id} row={row} now={row.copy && (results.get(row.copy.id) ?? row.copy)} />)}
         </ul>
@@ -90,9 +90,10 @@ export function ResendDialog({ webhook, run, note = '', onClose }: { readonly we
 const Row = ({ row: { delivery, state, why }, now }: { readonly row: ResendRow; readonly now: Delivery | undefined }): ReactNode => (
   <li className={classes['row']}>
     <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{subjectOf(delivery)}</Text>
-    <Text size="sm" c={state === 'refused' || now?.state === 'failed' ? 'red' : 'dimmed'} style={{ overflowWrap: 'anywhere' }}>
+    <Text size="sm" c={state === 'refused' || state === 'unknown' || now?.state === 'failed' ? 'red' : 'dimmed'} style={{ overflowWrap: 'anywhere' }}>
       {state === 'running' && '…'}
       {state === 'refused' && `Not sent. ${why ?? ''}`}
+      {state === 'unknown' && `It may have been sent. ${why ?? ''}`}
       {now && resultOf(now)}
     </Text>
   </li>

@@ -6,10 +6,10 @@ import type { Delivery } from './webhook-reads.js';
 
 export interface ResendRow {
   readonly delivery: Delivery;
-  readonly state: 'waiting' | 'running' | 'scheduled' | 'refused';
+  readonly state: 'waiting' | 'running' | 'scheduled' | 'refused' | 'unknown';
   /** The new delivery, if it is scheduled. */
   readonly copy?: Delivery;
-  /** Why it was refused. */
+  /** Why it was refused, or is unknown. */
   readonly why?: string;
 }
 
@@ -27,7 +27,8 @@ export class ResendRun extends RowRun<ResendRow> {
     private readonly webhookId: string,
     deliveries: readonly Delivery[],
   ) {
-    super(deliveries.toReversed().map((delivery) => [delivery.id, { delivery, state: 'waiting' }]), 1);
+    // The newest delivery of an event stands for it.
+    super([...Map.groupBy(deliveries, ({ eventId }) => eventId).values()].flatMap(([newest]) => newest ?? []).toReversed().map((delivery) => [delivery.id, { delivery, state: 'waiting' }]), 1);
   }
 
   /** Sends those that are not scheduled yet. */
@@ -51,8 +52,9 @@ export class ResendRun extends RowRun<ResendRow> {
       const { data: copy } = await this.shop.POST('/webhooks/{webhookId}/deliveries/{deliveryId}/resend', { params: { path: { webhookId: this.webhookId, deliveryId: delivery.id } }, idempotencyKey });
       return { delivery, state: 'scheduled', copy };
     } catch (error) {
-      if (error instanceof ShopError && error.outcome !== 'unknown') this.keys.delete(delivery.id);
-      return { delivery, state: 'refused', why: problemText(error).what };
+      const isUnknown = error instanceof ShopError && error.outcome === 'unknown';
+      if (!isUnknown) this.keys.delete(delivery.id);
+      return { delivery, state: isUnknown ? 'unknown' : 'refused', why: problemText(error).what };
     }
   }
 }

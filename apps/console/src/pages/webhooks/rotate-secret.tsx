@@ -14,7 +14,7 @@ export function RotateSecret({ webhook: { id: webhookId }, onClose }: { readonly
   const [graceSeconds, setGraceSeconds] = useState(defaultGrace);
   const rotate = useChange({
     gcTime: 0,
-    mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/rotateSecret', { params: { path: { webhookId } }, body: { graceSeconds: Number(graceSeconds) } })).data,
+    mutationFn: async (seconds: number, again) => (await shop.POST('/webhooks/{webhookId}/rotateSecret', { params: { path: { webhookId } }, body: { graceSeconds: seconds }, ...again })).data,
   });
   return (
     <>
@@ -25,7 +25,7 @@ export function RotateSecret({ webhook: { id: webhookId }, onClose }: { readonly
           <ProblemAlert error={rotate.error} />
           <Group justify="flex-end">
             <BackButton hasFocus />
-            <Button loading={rotate.isPending} onClick={() => rotate.mutate()}>Replace the secret</Button>
+            <Button loading={rotate.isPending} onClick={() => rotate.mutate(Number(graceSeconds))}>Replace the secret</Button>
           </Group>
         </Stack>
       </Dialog>

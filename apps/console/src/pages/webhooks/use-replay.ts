@@ -1,4 +1,4 @@
-import type { components } from '@plant-shop/client';
+import { type components, ShopError } from '@plant-shop/client';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
@@ -17,6 +17,15 @@ export interface ReplayRun {
   readonly stop: () => void;
 }
 
+interface Part {
+  /** Of the whole period, as JSON. */
+  readonly range: string;
+  readonly body: ReplayRange;
+  readonly idempotencyKey: string;
+  /** Events scheduled before it. */
+  readonly scheduled: number;
+}
+
 /**
  * Replays a period of any length: each call schedules a part and returns where the next one starts.
  * @param onDone called when all of it is scheduled
@@ -26,25 +35,35 @@ export function useReplay(webhookId: string, onDone: () => void): ReplayRun {
   const client = useQueryClient();
   const [run, setRun] = useState<Pick<ReplayRun, 'state' | 'scheduled' | 'error'>>({ state: 'idle', scheduled: 0, error: undefined });
   const stopping = useRef(new AbortController());
+  /** The part that failed: the same period goes on with it. */
+  const left = useRef<Part>(undefined);
   // Leaving the page stops it between two calls.
   useEffect(() => () => stopping.current.abort(), []);
 
   const follow = async (range: ReplayRange): Promise<void> => {
     const { signal } = (stopping.current = new AbortController());
-    let scheduled = 0;
-    setRun({ state: 'scheduling', scheduled, error: undefined });
+    const wanted = JSON.stringify(range);
+    const partOf = (body: ReplayRange, scheduled: number): Part => ({ range: wanted, body, idempotencyKey: crypto.randomUUID(), scheduled });
+    let part = left.current?.range === wanted ? left.current : partOf(range, 0);
+    setRun({ state: 'scheduling', scheduled: part.scheduled, error: undefined });
     try {
-      let cursor: string | undefined;
-      do {
-        const body = cursor === undefined ? range : nextStretch(range, cursor);
-        const { data }: { data: Replay } = await shop.POST('/webhooks/{webhookId}/replay', { params: { path: { webhookId } }, body });
-        cursor = data.cursor;
-        scheduled += data.scheduled;
-        setRun({ state: cursor === undefined ? 'done' : signal.aborted ? 'stopped' : 'scheduling', scheduled, error: undefined });
-      } while (cursor !== undefined && !signal.aborted);
-      if (cursor === undefined) onDone();
+      for (;;) {
+        const { data }: { data: Replay } = await shop.POST('/webhooks/{webhookId}/replay', { params: { path: { webhookId } }, body: part.body, idempotencyKey: part.idempotencyKey });
+        const scheduled = part.scheduled + data.scheduled;
+        if (data.cursor === undefined) {
+          left.current = undefined;
+          setRun({ state: 'done', scheduled, error: undefined });
+          onDone();
+          return;
+        }
+        part = partOf(nextStretch(range, data.cursor), scheduled);
+        setRun({ state: signal.aborted ? 'stopped' : 'scheduling', scheduled, error: undefined });
+        if (signal.aborted) return;
+      }
     } catch (error) {
-      setRun({ state: 'stopped', scheduled, error });
+      // A refusal belongs to its key, too.
+      left.current = error instanceof ShopError && error.outcome === 'unknown' ? part : partOf(part.body, part.scheduled);
+      setRun({ state: 'stopped', scheduled: part.scheduled, error });
     } finally {
       void client.invalidateQueries({ queryKey: ['webhook', webhookId] });
     }

@@ -76,7 +76,7 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
   const setState = useSetState(webhook, etag);
   const test = useChange({
     isRepeatable: true,
-    mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/test', { params: { path: { webhookId: webhook.id } } })).data,
+    mutationFn: async (_, again) => (await shop.POST('/webhooks/{webhookId}/test', { params: { path: { webhookId: webhook.id } }, ...again })).data,
     onSuccess: async ({ state }) => {
       sayDone(state === 'held' ? 'The test event is held until the webhook is enabled.' : 'A test event is on its way.');
       await client.invalidateQueries({ queryKey: ['webhook', webhook.id] });

@@ -47,13 +47,14 @@ export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
     selection.set({ ...selection.get(), ids: new Set(all.map(({ id }) => id)) });
   };
   const begin = (kind: BulkKind): void => {
-    const eligible = orders.filter(isEligible[kind]).slice(0, most);
+    const eligible = orders.filter(isEligible[kind]);
     desk.run.set(new BulkRun(shop, kind, eligible, orders.length - eligible.length));
   };
-  const offers = (kind: BulkKind): boolean => orders.some(isEligible[kind]);
+  const isTooMany = orders.length > most;
+  const offers = (kind: BulkKind): boolean => !isTooMany && orders.some(isEligible[kind]);
   return (
     <Group gap="xs" mb="xs" mih={36} role="group" aria-label="Selected orders">
-      <Text size="sm" role="status" className="numbers" {...(orders.length === 0 && { c: 'dimmed' })}>{orders.length === 0 ? 'Select orders to work on several at once: by click, or by arrow keys and Space.' : `${formatNumber(orders.length)} selected`}</Text>
+      <Text size="sm" role="status" className="numbers" {...(orders.length === 0 && { c: 'dimmed' })}>{orders.length === 0 ? 'Select orders to work on several at once: by click, or by arrow keys and Space.' : `${formatNumber(orders.length)} selected${isTooMany ? `: at most ${formatNumber(most)} can be changed or printed at once` : ''}`}</Text>
       {isMore && orders.length < most && (
         <Button size="xs" variant="subtle" loading={isLoading} onClick={() => void selectAll()}>
           {known === undefined || known > most ? `Select the first ${formatNumber(most)} that match` : `Select all ${formatNumber(known)} that match`}
@@ -63,13 +64,13 @@ export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
         <>
           {mayShip && offers('ship') && <Button size="xs" leftSection={<IconTruckDelivery size={16} />} onClick={() => begin('ship')}>Ship</Button>}
           {mayShip && offers('deliver') && <Button size="xs" leftSection={<IconCircleCheck size={16} />} onClick={() => begin('deliver')}>Report deliveries</Button>}
-          <Button size="xs" variant="default" leftSection={<IconPrinter size={16} />} onClick={() => setPrinting(true)}>Print</Button>
+          {!isTooMany && <Button size="xs" variant="default" leftSection={<IconPrinter size={16} />} onClick={() => setPrinting(true)}>Print</Button>}
           <ExportButton orders={orders} />
           {mayManage && offers('cancel') && <Button size="xs" variant="default" leftSection={<IconX size={16} />} onClick={() => begin('cancel')}>Cancel</Button>}
           <Button size="xs" variant="subtle" onClick={() => selection.set(nothingSelected)}>Select none</Button>
         </>
       )}
-      {isPrinting && <Suspense><PrintDialog orders={orders.slice(0, most)} onClose={() => setPrinting(false)} /></Suspense>}
+      {isPrinting && <Suspense><PrintDialog orders={orders} onClose={() => setPrinting(false)} /></Suspense>}
     </Group>
   );
 }

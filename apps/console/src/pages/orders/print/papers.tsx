@@ -25,7 +25,7 @@ export function Slip({ order }: { readonly order: Order }): ReactNode {
       </div>
       <table>
         <thead><tr><th scope="col">Plant</th><th scope="col">Number</th><th scope="col" className={classes['number']}>Units</th></tr></thead>
-        <tbody><tr><td>{plant?.name ?? 'deleted'}</td><td>{plantId}</td><td className={classes['number']}>{formatNumber(quantity)}</td></tr></tbody>
+        <tbody><tr><td>{plant?.name ?? 'deleted'}</td><td className={classes['whole']}>{plantId}</td><td className={classes['number']}>{formatNumber(quantity)}</td></tr></tbody>
       </table>
     </section>
   );
@@ -75,12 +75,12 @@ export function PickList({ orders }: { readonly orders: readonly Order[] }): Rea
       <h1>Pick list</h1>
       <p>{counted(orders.length, 'order')}, {counted(unitsOf(orders), 'unit')} of {counted(lines.length, 'plant')}</p>
       <table>
-        <thead><tr><th scope="col">Plant</th><th scope="col">Number</th><th scope="col" className={classes['number']}>Units</th><th scope="col">Orders (units)</th><th scope="col">Picked</th></tr></thead>
+        <thead><tr><th scope="col">Plant</th><th scope="col">Number</th><th scope="col" className={classes['number']}>Units</th><th scope="col" className={classes['orders']}>Orders (units)</th><th scope="col">Picked</th></tr></thead>
         <tbody>
           {lines.map(({ plantId, name, units, orders: ofPlant }) => (
             <tr key={plantId}>
               <td>{name}</td>
-              <td>{plantId}</td>
+              <td className={classes['whole']}>{plantId}</td>
               <td className={classes['number']}>{formatNumber(units)}</td>
               <td>{ofPlant.map(({ id, quantity }) => `${id} (${formatNumber(quantity)})`).join(', ')}</td>
               <td><span className={classes['box']} /></td>
