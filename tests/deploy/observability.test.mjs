@@ -30,6 +30,8 @@ const ofOthers = [
   'kube_deployment_status_condition',
   'kube_job_status_failed',
   'cnpg_collector_pg_wal_archive_status',
+  'cnpg_pg_replication_in_recovery',
+  'cnpg_pg_replication_is_wal_receiver_up',
   'barman_cloud_cloudnative_pg_io_last_available_backup_timestamp',
   'max_msg_size',
 ];

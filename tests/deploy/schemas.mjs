@@ -26,6 +26,16 @@ function validateStore() {
   JSON.stringify([this.apiVersion, this.kind, this.metadata]);
 }
 
+/**
+ * The published schemas are older than the lease of the primary (CloudNativePG 1.30).
+ * @this {any}
+ */
+function validateCluster() {
+  const { primaryLease, ...spec } = this.spec;
+  for (const [name, value] of Object.entries(primaryLease ?? {})) if (!/^(leaseDuration|renewDeadline|retryPeriod)Seconds$/.test(name) || !Number.isInteger(value)) throw new Error(`primaryLease.${name} is not a field`);
+  databases.Cluster.prototype.validate.call({ ...this, spec });
+}
+
 /** @type {Record<string, any>} */
 const models = {
   'argoproj.io/v1alpha1': argo,
@@ -44,7 +54,7 @@ const models = {
   'batch/v1': batch,
   'networking.k8s.io/v1': networking,
   'policy/v1': policy,
-  'postgresql.cnpg.io/v1': databases,
+  'postgresql.cnpg.io/v1': { ...databases, Cluster: { prototype: { validate: validateCluster } } },
 };
 
 /**

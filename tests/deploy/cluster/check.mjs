@@ -20,6 +20,7 @@ Sends traffic to a shop in a cluster (deploy/README.md) while it changes the clu
   scale           one more replica of notifications, new clients, then back
   kill            one pod of store, then one of notifications, without grace period
   rotate          deploy/nats/rotate.sh for each service
+  databases       of each database with replicas (CloudNativePG), a switchover, then the loss of the primary's pod
   bad             releases that release.sh must undo, each within three minutes; also single ones:
                   ${BAD_RELEASES.join(' ')}
 
@@ -98,6 +99,37 @@ async function kill() {
   }
 }
 
+/** @returns {Promise<string[]>} the databases that have replicas */
+const replicated = async () => JSON.parse(await kubectl('get', 'clusters.postgresql.cnpg.io', '--output', 'json')).items.filter((/** @type {any} */ { spec }) => spec.instances > 1).map((/** @type {any} */ { metadata }) => metadata.name);
+
+/** What `kubectl cnpg promote` does. @param {string} database @param {string} primary */
+async function switchOver(database, primary) {
+  const [replica] = (await kubectl('get', 'pods', '--selector', `cnpg.io/cluster=${database},cnpg.io/instanceRole=replica`, '--output', 'jsonpath={.items[*].metadata.name}')).split(' ');
+  assert.ok(replica && replica !== primary);
+  const status = { targetPrimary: replica, targetPrimaryTimestamp: new Date().toISOString(), phase: 'Switchover in progress', phaseReason: `Switching over to ${replica}` };
+  await kubectl('patch', 'cluster', database, '--subresource=status', '--type=merge', '--patch', JSON.stringify({ status }));
+}
+
+/** @param {string} _database @param {string} primary */
+const losePrimary = (_database, primary) => kubectl('delete', 'pod', primary, '--grace-period=0', '--force');
+
+/** Makes another instance of each database the primary, and waits until all instances follow it. @param {(database: string, primary: string) => Promise<unknown>} change */
+async function changePrimaries(change) {
+  for (const database of await replicated()) {
+    const now = async () => JSON.parse(await kubectl('get', 'cluster', database, '--output', 'json'));
+    const { spec, status } = await now();
+    await change(database, status.currentPrimary);
+    for (let waited = 0; ; waited += 500) {
+      const { currentPrimary, readyInstances, phase } = (await now()).status;
+      if (currentPrimary !== status.currentPrimary && readyInstances === spec.instances && phase === 'Cluster in healthy state') break;
+      assert.ok(waited < 300_000, `${database}: ${phase}`);
+      await pause(500);
+    }
+    const following = await kubectl('exec', (await now()).status.currentPrimary, '--container', 'postgres', '--', 'psql', '--username', 'postgres', '--tuples-only', '--no-align', '--command', "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'");
+    assert.equal(Number(following), spec.instances - 1, `${database}: replicas that follow`);
+  }
+}
+
 /** @param {string} name */
 async function undone(name) {
   const begun = performance.now();
@@ -118,6 +150,10 @@ const checks = {
   // Requests in flight may be lost with their process; acknowledged effects may not.
   kill: [{ name: 'kill of a pod each of store and notifications', mayFail: true, change: kill }],
   rotate: SERVICES.map((service) => ({ name: `new NATS user of ${service}`, change: () => run('sh', [join(DEPLOY, 'nats', 'rotate.sh'), service, NAMESPACE]) })),
+  databases: [
+    { name: 'switchover of each database', mayFail: true, change: () => changePrimaries(switchOver) },
+    { name: 'loss of the primary of each database', mayFail: true, change: () => changePrimaries(losePrimary) },
+  ],
   bad: BAD_RELEASES.map((name) => ({ name, mayFail: true, change: () => undone(name) })),
   ...Object.fromEntries(BAD_RELEASES.map((name) => [name, [{ name, mayFail: true, change: () => undone(name) }]])),
   ...Object.fromEntries(SERVICES.map((service) => [`rollout-${service}`, [{ name: `rollout of ${service}`, change: () => rollOut(service) }]])),
@@ -176,7 +212,7 @@ const stream = (process.env['STREAM_URL'] ?? `http://${await addressOf('notifica
 const shop = { gateway, stream, ...(await prepare(gateway)) };
 const measured = new Usage(kubectl, NAMESPACE).start();
 let bad = 0;
-for (const name of names.length > 0 ? names : ['release', 'rollout', 'scale', 'kill', 'rotate']) {
+for (const name of names.length > 0 ? names : ['release', 'rollout', 'scale', 'kill', 'rotate', 'databases']) {
   for (const check of checks[name] ?? []) if (!(await holds(shop, check))) bad++;
 }
 console.log(await measured.report());
