@@ -102,7 +102,7 @@ describe('the webhooks pages', () => {
     assert.ok(!(await page.content()).includes(webhook.secret), 'the page never has the secret');
     await visit.assertAccessible();
     receiver.answerWith(200);
-    await pending.getByRole('button', { name: /Send again/ }).click();
+    await pending.getByRole('button', { name: /Send now/ }).click();
     await page.getByRole('row', { name: new RegExp(`delivered Order ${order.id}`) }).first().waitFor();
     await page.getByRole('radiogroup').getByText('failed').click();
     await page.getByText('No failed deliveries').waitFor();
