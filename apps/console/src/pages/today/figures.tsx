@@ -19,13 +19,19 @@ const Line = lazy(() => import('./charts.js').then(({ Line: component }) => ({ d
 
 const height = 190;
 
+/** Who opens the next page sooner than this does not wait for charts. */
+const passingMs = 300;
+
 /** Drawing one takes longer than the rest of the page, which comes first. */
 function Chart({ children }: { readonly children: ReactNode }): ReactNode {
   const [isDue, setDue] = useState(false);
   useEffect(() => {
-    startTransition(() => setDue(true));
+    const timer = setTimeout(() => startTransition(() => setDue(true)), passingMs);
     // Also when the page is shown again.
-    return () => setDue(false);
+    return () => {
+      clearTimeout(timer);
+      setDue(false);
+    };
   }, []);
   const place = <Skeleton h={height} />;
   return isDue ? <Suspense fallback={place}>{children}</Suspense> : place;
