@@ -1,6 +1,6 @@
 import { Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, memo, type ReactNode, startTransition, Suspense, useEffect, useState } from 'react';
+import { lazy, memo, type ReactNode, startTransition, Suspense, useDeferredValue, useEffect, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import type { DayFigures } from '../../shop/day.js';
 import { useRefetchedLive } from '../../shop/use-refetched-live.js';
@@ -22,7 +22,7 @@ const height = 190;
 /** Who opens the next page sooner than this does not wait for charts. */
 const passingMs = 300;
 
-/** Drawing one takes longer than the rest of the page, which comes first. */
+/** Drawing one takes longer than the rest of the page, which comes first, also when figures change. */
 function Chart({ children }: { readonly children: ReactNode }): ReactNode {
   const [isDue, setDue] = useState(false);
   useEffect(() => {
@@ -48,12 +48,13 @@ export const UnitsByStatus = memo(function UnitsByStatus(): ReactNode {
     inventoryMs,
   );
   const parts = useStable((['available', 'pending', 'sold'] as const).map((name) => ({ name, value: data?.[name] ?? 0 })));
+  const drawn = useDeferredValue(parts);
   return (
     <Card title="Units by status">
       <ProblemAlert error={error} title="The inventory could not be loaded" />
       {data && (
         <Group gap="md">
-          <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
+          <Chart><Donut parts={drawn} height={height} label={drawn.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
           <Legend parts={parts} />
         </Group>
       )}
@@ -70,11 +71,12 @@ export function OrdersByStatus({ open, closed, isFailed }: { readonly open: Open
     { name: 'delivered', value: closed?.delivered ?? 0, isMore: closed?.isComplete === false },
     { name: 'cancelled', value: closed?.cancelled ?? 0, isMore: closed?.isComplete === false },
   ]);
+  const drawn = useDeferredValue(parts);
   return (
     <Card title="Orders by status" aside={<Text size="xs" c="dimmed">open, or last 24 h</Text>}>
       {open && closed ? (
         <Group gap="md">
-          <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
+          <Chart><Donut parts={drawn} height={height} label={drawn.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
           <Legend parts={parts} />
         </Group>
       ) : isFailed ? (
@@ -105,20 +107,22 @@ const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digi
 export function OrdersPerMinute({ figures: { perMinute, isRead, isCut }, isFailed }: { readonly figures: DayFigures; readonly isFailed: boolean }): ReactNode {
   const total = perMinute.reduce((sum, { placed }) => sum + placed, 0);
   const text = `${isCut ? 'the newest ' : ''}${counted(total, 'order')} in the last hour`;
-  const data = useStable(perMinute.map(({ at, placed }) => ({ time: clock.format(at), orders: placed })));
+  const data = useDeferredValue(useStable(perMinute.map(({ at, placed }) => ({ time: clock.format(at), orders: placed }))));
+  const label = useDeferredValue(`${text}, at most ${formatNumber(Math.max(...perMinute.map(({ placed }) => placed)))} per minute`);
   // Otherwise the page would count 0.
   if (!isRead && !isFailed) return <Card title="Orders per minute"><Skeleton h={height} /></Card>;
   if (isFailed) return <Card title="Orders per minute"><Text size="sm" c="dimmed">Unknown</Text></Card>;
   return (
     <Card title="Orders per minute" aside={<Text size="xs" c="dimmed" className="numbers">{text}</Text>}>
-      <Chart><Columns data={data} height={height} label={`${text}, at most ${formatNumber(Math.max(...perMinute.map(({ placed }) => placed)))} per minute`} /></Chart>
+      <Chart><Columns data={data} height={height} label={label} /></Chart>
     </Card>
   );
 }
 
 export function DeliveryTime({ figures: { perMinute, isRead }, isFailed }: { readonly figures: DayFigures; readonly isFailed: boolean }): ReactNode {
   const last = perMinute.findLast(({ deliveryMs }) => deliveryMs !== undefined)?.deliveryMs;
-  const data = useStable(perMinute.map(({ at, deliveryMs }) => ({ time: clock.format(at), seconds: deliveryMs === undefined ? null : deliveryMs / 1_000 })));
+  const data = useDeferredValue(useStable(perMinute.map(({ at, deliveryMs }) => ({ time: clock.format(at), seconds: deliveryMs === undefined ? null : deliveryMs / 1_000 }))));
+  const label = useDeferredValue(last === undefined ? '' : `Median time from placing to delivery, last ${formatDuration(last)}`);
   return (
     <Card title="From placing to delivery" aside={<Text size="xs" c="dimmed" className="numbers">{last === undefined ? 'median' : `median, last ${formatDuration(last)}`}</Text>}>
       {last === undefined && !isRead ? (
@@ -126,7 +130,7 @@ export function DeliveryTime({ figures: { perMinute, isRead }, isFailed }: { rea
       ) : last === undefined ? (
         <Text size="sm" c="dimmed">No order has been delivered since you opened the console. Deliveries appear here as they happen.</Text>
       ) : (
-        <Chart><Line data={data} height={height} label={`Median time from placing to delivery, last ${formatDuration(last)}`} /></Chart>
+        <Chart><Line data={data} height={height} label={label} /></Chart>
       )}
     </Card>
   );
