@@ -226,7 +226,7 @@ describe('the webhooks pages', () => {
     await page.getByRole('row', { name: `Partner ${partner.username} · An order is placed` }).waitFor();
     // The order may be in deliveries of its owner’s webhooks, and of the reader’s.
     await page.getByRole('link', { name: 'all webhooks' }).click();
-    await page.getByRole('row', { name: /^Partner/ }).waitFor();
+    await page.getByRole('row', { name: /^Partner http/ }).waitFor();
     assert.equal(await page.getByRole('combobox', { name: 'Owner' }).inputValue(), '');
     await visit.leave(/404/);
   });
