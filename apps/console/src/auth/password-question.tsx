@@ -26,7 +26,7 @@ const lostMs = 10_000;
 export class PasswordQuestion {
   readonly open = new Cell<Question | undefined>(undefined);
   /** What a request was repeated with whose answer was lost: the client sends it once more, and the user has answered. */
-  private lost: { readonly request: string; readonly given: Answer; readonly at: number } | undefined;
+  private lost: { readonly request: string; readonly given: Answer } | undefined;
 
   /** Asks until the answer is right or the user gives up; then returns the refusal. @param send sends a request */
   async askIfRequired(response: Response, init: RequestInit | undefined, send: (init: RequestInit) => Promise<Response>): Promise<Response> {
@@ -39,13 +39,17 @@ export class PasswordQuestion {
       const shown = isFirst ? undefined : refusal;
       const { lost } = this;
       this.lost = undefined;
-      const given = lost?.request === request && Date.now() - lost.at < lostMs ? lost.given : await this.ask(shown);
+      const given = lost?.request === request ? lost.given : await this.ask(shown);
       if (!given) break;
       isFirst = false;
       try {
         answer = await send({ ...withAnswer(init, given), signal: AbortSignal.timeout(repeatMs) });
       } catch (error) {
-        this.lost = { request, given, at: Date.now() };
+        const kept = { request, given };
+        this.lost = kept;
+        setTimeout(() => {
+          if (this.lost === kept) this.lost = undefined;
+        }, lostMs);
         throw error;
       }
     }
