@@ -44,7 +44,7 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
       <TextInput type="search" label="Search" placeholder="Order, tracking, customer" leftSection={<IconSearch size={16} aria-hidden />} w={270} maxLength={200} value={draft.q ?? ''} onChange={({ currentTarget: { value } }) => type({ q: value })} />
       <Button hiddenFrom="sm" variant="default" leftSection={<IconFilter size={16} />} aria-expanded={showsAll} onClick={toggle}>Filters</Button>
       <Group align="flex-end" gap="sm" {...(!showsAll && { visibleFrom: 'sm' })}>
-        <PlantField label="Plant" placeholder="Name or number" w={180} value={draft.plantId} onChange={(plantId) => type({ plantId })} />
+        <PlantField label="Plant" placeholder="Name or number" w={260} value={draft.plantId} onChange={(plantId) => type({ plantId })} />
         {seesAll && <UserField label="Owner" placeholder="Anyone" w={140} value={draft.owner ?? ''} onChange={(owner) => type({ owner })} />}
         <TimeInput label="Placed from" w={190} value={draft.from} onChange={(from) => type({ from })} />
         <TimeInput label="Placed before" after={draft.from} w={190} value={draft.before} onChange={(before) => type({ before })} />

@@ -23,10 +23,9 @@ export function NewApiKey({ username, onClose }: { readonly username: string; re
     gcTime: 0,
     mutationFn: async (input: components['schemas']['NewApiKey']) =>
       (await sendOnce(draft, input, (body, idempotencyKey) => shop.POST('/user/{username}/apiKeys', { params: { path: { username } }, body, idempotencyKey }))).data,
-    onSuccess: () => {
-      draft.clear();
-      return client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] });
-    },
+    onSuccess: draft.clear,
+    // Also if the answer was lost: it may be there.
+    onSettled: () => client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] }),
   });
   return (
     <>

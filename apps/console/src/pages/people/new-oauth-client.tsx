@@ -25,14 +25,14 @@ export function NewOAuthClient({ onClose }: { readonly onClose: () => void }): R
   const create = useChange({
     gcTime: 0,
     mutationFn: async (input: NewClient) => (await sendOnce(draft, input, (body, idempotencyKey) => shop.POST('/oauth/clients', { body, idempotencyKey }))).data,
-    onSuccess: async ({ secret, clientId }) => {
+    onSuccess: ({ secret, clientId }) => {
       draft.clear();
-      if (secret === undefined) {
-        sayDone(`The client is registered as ${clientId}.`);
-        onClose();
-      }
-      await client.invalidateQueries({ queryKey: ['oauthClients'] });
+      if (secret !== undefined) return;
+      sayDone(`The client is registered as ${clientId}.`);
+      onClose();
     },
+    // Also if the answer was lost: it may be there.
+    onSettled: () => client.invalidateQueries({ queryKey: ['oauthClients'] }),
   });
   return (
     <>

@@ -35,7 +35,9 @@ export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
   const orders = rows.filter(({ id }) => ids.has(id));
   const known = isEnd ? rows.length : total;
   // After a reload, what is selected may be on later pages.
-  const isMissing = !isEnd && orders.length < ids.size && rows.length < most;
+  const isUnread = !isEnd && orders.length < ids.size;
+  const isMissing = isUnread && rows.length < most;
+  const count = isUnread && !isMissing ? ids.size : orders.length;
   useEffect(() => {
     if (isMissing) void list.loadMore();
   }, [isMissing, list, rows.length]);
@@ -50,11 +52,11 @@ export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
     const eligible = orders.filter(isEligible[kind]);
     desk.run.set(new BulkRun(shop, kind, eligible, orders.length - eligible.length));
   };
-  const isTooMany = orders.length > most;
+  const isTooMany = count > most;
   const offers = (kind: BulkKind): boolean => !isTooMany && orders.some(isEligible[kind]);
   return (
     <Group gap="xs" mb="xs" mih={36} role="group" aria-label="Selected orders">
-      <Text size="sm" role="status" className="numbers" {...(orders.length === 0 && { c: 'dimmed' })}>{orders.length === 0 ? 'Select orders to work on several at once: by click, or by arrow keys and Space.' : `${formatNumber(orders.length)} selected${isTooMany ? `: at most ${formatNumber(most)} can be changed or printed at once` : ''}`}</Text>
+      <Text size="sm" role="status" className="numbers" {...(orders.length === 0 && { c: 'dimmed' })}>{orders.length === 0 ? 'Select orders to work on several at once: by click, or by arrow keys and Space.' : `${formatNumber(count)} selected${isTooMany ? `: at most ${formatNumber(most)} can be changed or printed at once` : ''}`}</Text>
       {isMore && orders.length < most && (
         <Button size="xs" variant="subtle" loading={isLoading} onClick={() => void selectAll()}>
           {known === undefined || known > most ? `Select the first ${formatNumber(most)} that match` : `Select all ${formatNumber(known)} that match`}
