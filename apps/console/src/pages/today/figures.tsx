@@ -13,9 +13,10 @@ import { useStable } from '../../ui/use-stable.js';
 import type { ClosedOrders, OpenOrders } from './queries.js';
 
 // The chart library is as large as the rest of the console, so figures are shown before it is loaded.
-const Donut = lazy(() => import('./charts.js').then(({ Donut: component }) => ({ default: component })));
-const Columns = lazy(() => import('./charts.js').then(({ Columns: component }) => ({ default: component })));
-const Line = lazy(() => import('./charts.js').then(({ Line: component }) => ({ default: component })));
+const loadCharts = (): Promise<typeof import('./charts.js')> => import('./charts.js');
+const Donut = lazy(() => loadCharts().then(({ Donut: component }) => ({ default: component })));
+const Columns = lazy(() => loadCharts().then(({ Columns: component }) => ({ default: component })));
+const Line = lazy(() => loadCharts().then(({ Line: component }) => ({ default: component })));
 
 const height = 190;
 
@@ -26,6 +27,7 @@ const passingMs = 300;
 function Chart({ children }: { readonly children: ReactNode }): ReactNode {
   const [isDue, setDue] = useState(false);
   useEffect(() => {
+    void loadCharts();
     const timer = setTimeout(() => startTransition(() => setDue(true)), passingMs);
     // Also when the page is shown again.
     return () => {
