@@ -10,6 +10,10 @@ import { formatOf, guessColumns, PlantFile, type PlantReading } from './plant-fi
 import { type ImportState, PlantImport } from './plant-import.js';
 import { faultsOfLine, ofRow, Report, whyOf } from './report.js';
 
+/** Of the browser, which keeps how a file was read. */
+const kept = new Map<string, string>();
+Object.defineProperty(globalThis, 'localStorage', { value: { getItem: (name: string) => kept.get(name) ?? null, setItem: (name: string, text: string) => kept.set(name, text) } });
+
 async function all<One>(source: AsyncIterable<One>): Promise<One[]> {
   const found: One[] = [];
   for await (const one of source) found.push(one);
