@@ -1,12 +1,11 @@
 import { Code, List, Text } from '@mantine/core';
-import { ShopError } from '@plant-shop/client';
 import type { ReactNode } from 'react';
-import { problemText } from './problem-text.js';
+import { problemText, shortText } from './problem-text.js';
 
 /** What happened, which fields are wrong, and what to do. @param isShort only what happened */
 export function saying(error: unknown, isShort: boolean): ReactNode {
+  if (isShort) return shortText(error);
   const { what, todo, faults, requestId } = problemText(error);
-  if (isShort) return error instanceof ShopError && error.outcome === 'unknown' ? `${what} It may have taken effect: sent again, it does so only once.` : what;
   return (
     <>
       <Text size="sm">{what}</Text>

@@ -35,6 +35,12 @@ export function problemText(error: unknown): ProblemText {
   return { what: error instanceof Error ? error.message : 'An unexpected error occurred.', todo: reload, faults };
 }
 
+/** What happened, for a row. Whoever shows it repeats a request with its key. */
+export function shortText(error: unknown): string {
+  const { what } = problemText(error);
+  return error instanceof ShopError && error.outcome === 'unknown' ? `${what} It may have taken effect: sent again, it does so only once.` : what;
+}
+
 /** Which permission is missing. The API's message names those of which one is needed. */
 function neededFor({ code, message }: { readonly code: string; readonly message: string }): string | undefined {
   const names = Object.keys(permissionNames) as (keyof typeof permissionNames)[];

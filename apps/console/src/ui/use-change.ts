@@ -3,17 +3,20 @@ import { ShopError } from '@plant-shop/client';
 import { type UseMutationOptions, type UseMutationResult, useMutation } from '@tanstack/react-query';
 import { useRef } from 'react';
 
-/** Options of the request that repeats one whose answer was lost; otherwise none. */
+/** Options of the request that repeats one whose answer was lost: with its key, the shop does it only once. */
 export interface Again {
   readonly idempotencyKey?: string;
 }
+
+/** Returns what the next attempt needs after an error; nothing if the error is an answer. */
+export const againAfter = (error: unknown): Again =>
+  error instanceof ShopError && error.outcome === 'unknown' && error.idempotencyKey !== undefined ? { idempotencyKey: error.idempotencyKey } : {};
 
 export type Change<Data, Input> = Pick<UseMutationResult<Data, Error, Input>, 'mutate' | 'reset' | 'data' | 'error' | 'isError' | 'isPending'>;
 
 /**
  * A change in the shop that a double click or a second Enter does not repeat. It is made once: again only after it failed, or after
- * `reset`, which a form calls that opens anew. If its answer was lost, the same change gets the key of that attempt: with it, the shop does
- * it only once.
+ * `reset`, which a form calls that opens anew. The same change after a lost answer gets `again`.
  * @param isRepeatable whether it may be made again once it is done, such as sending a test event
  */
 export function useChange<Data, Input = void>({ mutationFn, isRepeatable = false, ...options }: {
@@ -22,20 +25,20 @@ export function useChange<Data, Input = void>({ mutationFn, isRepeatable = false
 } & Pick<UseMutationOptions<Data, Error, Input>, 'onSuccess' | 'onError' | 'onSettled' | 'gcTime'>): Change<Data, Input> {
   // State would be too late: a second click may come before the page has rendered.
   const isTaken = useRef(false);
-  const lost = useRef<{ readonly input: string | undefined; readonly again: Again }>(undefined);
+  const failed = useRef<{ readonly input?: string | undefined; readonly again: Again }>({ again: {} });
   const { mutate, reset, data, error, isError, isPending } = useMutation<Data, Error, Input>({
     ...options,
     mutationFn: async (input) => {
       let mayRepeat = true;
       const text = JSON.stringify(input) as string | undefined;
-      const again = lost.current?.input === text ? (lost.current?.again ?? {}) : {};
-      lost.current = undefined;
+      const again = failed.current.input === text ? failed.current.again : {};
       try {
         const done = await mutationFn(input, again);
         mayRepeat = isRepeatable;
+        failed.current = { again: {} };
         return done;
       } catch (error) {
-        if (error instanceof ShopError && error.outcome === 'unknown' && error.idempotencyKey !== undefined) lost.current = { input: text, again: { idempotencyKey: error.idempotencyKey } };
+        failed.current = { input: text, again: againAfter(error) };
         throw error;
       } finally {
         isTaken.current = !mayRepeat;
@@ -50,7 +53,7 @@ export function useChange<Data, Input = void>({ mutationFn, isRepeatable = false
     },
     reset: () => {
       isTaken.current = false;
-      lost.current = undefined;
+      failed.current = { again: {} };
       reset();
     },
     data,

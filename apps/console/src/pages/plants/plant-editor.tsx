@@ -12,7 +12,7 @@ import type { Plant } from './plant-filter.js';
 import { differences, formLabels, formOf, plantOfForm, type PlantFormValues, sameForm } from './plant-form-values.js';
 import { replacePlant } from './plant-replacement.js';
 import { plantQuery, type Versioned } from './plants-queries.js';
-import { useVersionedForm } from './use-versioned-form.js';
+import { type Edit, useVersionedForm } from './use-versioned-form.js';
 
 const draftName = (plantId: number): string => `plant ${String(plantId)}`;
 
@@ -70,7 +70,7 @@ export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Pla
 
 /** What was typed into the form of a plant that somebody has deleted meanwhile: to be copied, or discarded. */
 export function TypedPlant({ plantId }: { readonly plantId: number }): ReactNode {
-  const { value: { edit }, clear } = useDraft<{ readonly edit?: { readonly base: Versioned<Plant>; readonly form: PlantFormValues } }>(draftName(plantId), {});
+  const { value: { edit }, clear } = useDraft<{ readonly edit?: Edit<Plant, PlantFormValues> }>(draftName(plantId), {});
   return edit && (
     <Card title="What you typed" aside={<Button size="xs" variant="default" onClick={clear}>Discard it</Button>}>
       {differences(formOf(edit.base.value), edit.form).map((field) => <Text key={field} size="sm" style={{ overflowWrap: 'anywhere' }}>{formLabels[field]}: <b>{textOf(edit.form, field)}</b></Text>)}

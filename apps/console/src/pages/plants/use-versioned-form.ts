@@ -4,7 +4,8 @@ import { useChange } from '../../ui/use-change.js';
 import { type Draft, useDraft } from '../../ui/use-draft.js';
 import type { Versioned } from './plants-queries.js';
 
-interface Edit<Value, Form> {
+/** What a form has typed, and what it was made of. */
+export interface Edit<Value, Form> {
   readonly base: Versioned<Value>;
   readonly form: Form;
 }

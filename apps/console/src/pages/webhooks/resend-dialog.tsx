@@ -93,7 +93,7 @@ const Row = ({ row: { delivery, state, why }, now }: { readonly row: ResendRow; 
     <Text size="sm" c={state === 'refused' || state === 'unknown' || now?.state === 'failed' ? 'red' : 'dimmed'} style={{ overflowWrap: 'anywhere' }}>
       {state === 'running' && '…'}
       {state === 'refused' && `Not sent. ${why ?? ''}`}
-      {state === 'unknown' && `It may have been sent. ${why ?? ''}`}
+      {state === 'unknown' && why}
       {now && resultOf(now)}
     </Text>
   </li>

@@ -1,6 +1,7 @@
-import { type Shop, ShopError } from '@plant-shop/client';
+import type { Shop } from '@plant-shop/client';
 import { RowRun } from '../../shop/row-run.js';
-import { problemText } from '../../ui/problem-text.js';
+import { shortText } from '../../ui/problem-text.js';
+import { type Again, againAfter } from '../../ui/use-change.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 import type { Delivery } from './webhook-reads.js';
 
@@ -20,7 +21,7 @@ export const mostResent = 1_000;
 
 /** Sends deliveries again, the oldest first and one after the other, so that a receiver gets an order's events in their order. */
 export class ResendRun extends RowRun<ResendRow> {
-  private readonly keys = new Map<number, string>();
+  private readonly again = new Map<number, Again>();
 
   constructor(
     private readonly shop: Shop,
@@ -45,16 +46,13 @@ export class ResendRun extends RowRun<ResendRow> {
   }
 
   private async rowOf(delivery: Delivery): Promise<ResendRow> {
-    // The same key as long as nobody knows whether the shop took it, so that the event is sent once.
-    const idempotencyKey = this.keys.get(delivery.id) ?? crypto.randomUUID();
-    this.keys.set(delivery.id, idempotencyKey);
     try {
-      const { data: copy } = await this.shop.POST('/webhooks/{webhookId}/deliveries/{deliveryId}/resend', { params: { path: { webhookId: this.webhookId, deliveryId: delivery.id } }, idempotencyKey });
+      const { data: copy } = await this.shop.POST('/webhooks/{webhookId}/deliveries/{deliveryId}/resend', { params: { path: { webhookId: this.webhookId, deliveryId: delivery.id } }, ...this.again.get(delivery.id) });
       return { delivery, state: 'scheduled', copy };
     } catch (error) {
-      const isUnknown = error instanceof ShopError && error.outcome === 'unknown';
-      if (!isUnknown) this.keys.delete(delivery.id);
-      return { delivery, state: isUnknown ? 'unknown' : 'refused', why: problemText(error).what };
+      const again = againAfter(error);
+      this.again.set(delivery.id, again);
+      return { delivery, state: again.idempotencyKey === undefined ? 'refused' : 'unknown', why: shortText(error) };
     }
   }
 }

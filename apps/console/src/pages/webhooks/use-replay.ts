@@ -1,8 +1,9 @@
-import { type components, ShopError } from '@plant-shop/client';
+import type { components } from '@plant-shop/client';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useShop } from '../../auth/session.js';
+import { type Again, againAfter } from '../../ui/use-change.js';
 
 export type ReplayRange = components['schemas']['ReplayRange'];
 
@@ -21,7 +22,7 @@ interface Part {
   /** Of the whole period, as JSON. */
   readonly range: string;
   readonly body: ReplayRange;
-  readonly idempotencyKey: string;
+  readonly again: Again;
   /** Events scheduled before it. */
   readonly scheduled: number;
 }
@@ -43,12 +44,11 @@ export function useReplay(webhookId: string, onDone: () => void): ReplayRun {
   const follow = async (range: ReplayRange): Promise<void> => {
     const { signal } = (stopping.current = new AbortController());
     const wanted = JSON.stringify(range);
-    const partOf = (body: ReplayRange, scheduled: number): Part => ({ range: wanted, body, idempotencyKey: crypto.randomUUID(), scheduled });
-    let part = left.current?.range === wanted ? left.current : partOf(range, 0);
+    let part: Part = left.current?.range === wanted ? left.current : { range: wanted, body: range, again: {}, scheduled: 0 };
     setRun({ state: 'scheduling', scheduled: part.scheduled, error: undefined });
     try {
       for (;;) {
-        const { data }: { data: Replay } = await shop.POST('/webhooks/{webhookId}/replay', { params: { path: { webhookId } }, body: part.body, idempotencyKey: part.idempotencyKey });
+        const { data }: { data: Replay } = await shop.POST('/webhooks/{webhookId}/replay', { params: { path: { webhookId } }, body: part.body, ...part.again });
         const scheduled = part.scheduled + data.scheduled;
         if (data.cursor === undefined) {
           left.current = undefined;
@@ -56,13 +56,12 @@ export function useReplay(webhookId: string, onDone: () => void): ReplayRun {
           onDone();
           return;
         }
-        part = partOf(nextStretch(range, data.cursor), scheduled);
+        part = { range: wanted, body: nextStretch(range, data.cursor), again: {}, scheduled };
         setRun({ state: signal.aborted ? 'stopped' : 'scheduling', scheduled, error: undefined });
         if (signal.aborted) return;
       }
     } catch (error) {
-      // A refusal belongs to its key, too.
-      left.current = error instanceof ShopError && error.outcome === 'unknown' ? part : partOf(part.body, part.scheduled);
+      left.current = { ...part, again: againAfter(error) };
       setRun({ state: 'stopped', scheduled: part.scheduled, error });
     } finally {
       void client.invalidateQueries({ queryKey: ['webhook', webhookId] });

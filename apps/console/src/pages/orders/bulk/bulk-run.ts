@@ -2,7 +2,7 @@ import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { type Order, stateOf } from '../../../shop/day.js';
 import { RowRun } from '../../../shop/row-run.js';
 import { Refusal } from '../../../ui/problem.js';
-import { problemText } from '../../../ui/problem-text.js';
+import { problemText, shortText } from '../../../ui/problem-text.js';
 
 export type BulkKind = 'ship' | 'deliver' | 'cancel';
 
@@ -95,7 +95,7 @@ export class BulkRun extends RowRun<BulkRow> {
       if (error instanceof Refusal) return { order, state: 'failed', isFinal: true, why: error.message };
       if (error instanceof ShopProblem && refusals.some((code) => error.is(code))) return { order, state: 'failed', isFinal: true, why: await this.stateNow(order) };
       const { what, faults, requestId } = problemText(error);
-      return { order, state: 'failed', why: faults[0] === undefined ? what : `${what} ${faults[0].detail}`, ...(requestId !== undefined && { requestId }) };
+      return { order, state: 'failed', why: faults[0] === undefined ? shortText(error) : `${what} ${faults[0].detail}`, ...(requestId !== undefined && { requestId }) };
     }
   }
 
