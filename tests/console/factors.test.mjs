@@ -106,7 +106,7 @@ describe('second factors', () => {
     const key = await Authenticator.for(visit.page, credential);
     await typePassword(visit.page, person);
     await heading(visit.page, 'Your second factor');
-    // The button has the focus.
+    await visit.page.getByRole('button', { name: 'Use a passkey' }).and(visit.page.locator(':focus')).waitFor();
     await visit.page.keyboard.press('Enter');
     await isIn(visit.page);
     const used = await key.credential();
@@ -115,6 +115,7 @@ describe('second factors', () => {
     await Authenticator.for(alone.page, used);
     await alone.page.getByRole('link', { name: 'Log in with a passkey' }).click();
     await heading(alone.page, 'Log in with a passkey');
+    await alone.page.getByRole('button', { name: 'Use a passkey' }).and(alone.page.locator(':focus')).waitFor();
     await alone.page.keyboard.press('Enter');
     await isIn(alone.page);
     await alone.page.getByText(person.username).waitFor();

@@ -152,7 +152,7 @@ describe('in rough conditions', () => {
     const banner = page.getByText('You may do less than before', { exact: true });
     await page.getByLabel('Note').fill('Written as staff.');
     await setRole(person, 'customer');
-    await page.getByRole('button', { name: 'Add the note' }).click();
+    // The page notices it by itself: it reads the timeline again and again.
     await banner.waitFor();
     await navigation.getByRole('link', { name: 'Plants' }).waitFor({ state: 'detached' });
     await navigation.getByRole('link', { name: 'Orders' }).click();
