@@ -11,7 +11,7 @@ const compiledPages = readdirSync(new URL('src/pages', import.meta.url)).filter(
 
 export default defineConfig({
   base: '/console/',
-  plugins: [react({ compiler: { sources: compiledPages.map((page) => `/src/pages/${page}/`) } }), precompress()],
+  plugins: [react({ compiler: { sources: compiledPages.map((page) => `/src/pages/${page}/`) } }), leaveUnusedStylesOut(), precompress()],
   build: {
     outDir: 'dist/site',
     target: 'es2023',
@@ -28,6 +28,31 @@ export default defineConfig({
   // Forwards everything else to the running shop.
   server: { host: '127.0.0.1', port: 5173, strictPort: true, proxy: { '^/(v3|oauth|readyz|\\.well-known|console/settings\\.json)': { target: shop, changeOrigin: false } } },
 });
+
+/**
+ * Leaves the styles of components that the console does not use out: Mantine has one file for all.
+ * @returns {import('vite').Plugin}
+ */
+function leaveUnusedStylesOut() {
+  /** The minifier reads it after the chunks are known, and before files have their names. @type {string[]} */
+  const unusedSymbols = [];
+  return {
+    name: 'leave-unused-styles-out',
+    apply: 'build',
+    config: () => ({ css: { lightningcss: { unusedSymbols } } }),
+    renderChunk: {
+      order: 'pre',
+      handler(_code, _chunk, _options, { chunks }) {
+        if (unusedSymbols.length > 0) return;
+        const modules = Object.values(chunks).flatMap((chunk) => Object.values(chunk.modules));
+        const used = new Set(modules.flatMap(({ code }) => code?.match(/m_[\da-f]+/g) ?? []));
+        const styles = ['core', 'notifications', 'charts'].map((one) => readFileSync(new URL(import.meta.resolve(`@mantine/${one}/styles.css`)), 'utf8')).join('');
+        // Classes only: nothing but the styles themselves names their animations.
+        unusedSymbols.push(...new Set(styles.match(/(?<=\.)m_[\da-f]+/g)?.filter((one) => !used.has(one))));
+      },
+    },
+  };
+}
 
 /**
  * Compresses the files at build time; the gateway sends the encoding that the browser accepts.
