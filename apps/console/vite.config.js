@@ -6,12 +6,9 @@ import { defineConfig } from 'vite';
 
 const shop = process.env['SHOP_URL'] ?? 'http://localhost:8080';
 
-/** That the React Compiler optimises, so that what has not changed is not drawn again: all but Today, since the first load has to stay small. */
-const compiledPages = readdirSync(new URL('src/pages', import.meta.url)).filter((page) => page !== 'today');
-
 export default defineConfig({
   base: '/console/',
-  plugins: [react({ compiler: { sources: compiledPages.map((page) => `/src/pages/${page}/`) } }), leaveUnusedStylesOut(), precompress()],
+  plugins: [react({ compiler: true }), leaveUnusedStylesOut(), precompress()],
   build: {
     outDir: 'dist/site',
     target: 'es2023',

@@ -23,13 +23,13 @@ describe('a new release of the console', () => {
     await visit.leave();
   });
 
-  test('is announced by a page whose files are gone', async () => {
+  test('is told by a page whose files are gone: it has to be reloaded', async () => {
     const staff = await newPerson('staff');
     await (await chrome.visit(staff)).leave();
     const visit = await chrome.visit(staff, { missing: /assets\/orders-page-/ });
     const { page } = visit;
     await page.getByRole('link', { name: 'Orders', exact: true }).click();
-    await page.getByText('The console has a new version').waitFor();
+    await page.getByText('This page has to be reloaded').waitFor();
     await visit.assertAccessible();
     await page.unroute(/assets\/orders-page-/);
     await page.getByRole('button', { name: 'Reload', exact: true }).click();
@@ -37,7 +37,7 @@ describe('a new release of the console', () => {
     await visit.leave(/404|orders-page|undefined/);
   });
 
-  test('is not announced offline, where files that are missing say nothing', async () => {
+  test('is not taken for a lost network: files are waited for, and what is open stays', async () => {
     const staff = await newPerson('staff');
     await (await chrome.visit(staff)).leave();
     /** @type {() => void} */
@@ -45,16 +45,29 @@ describe('a new release of the console', () => {
     const isOffline = new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
       goOn = resolve;
     });
-    const visit = await chrome.visit(staff, { path: '/stream', held: [/assets\/orders-page-/, isOffline] });
+    const visit = await chrome.visit(staff, { path: '/plants/new', held: [/assets\/orders-page-/, isOffline] });
     const { page } = visit;
-    const lost = page.waitForEvent('requestfailed', (request) => /orders-page-/.test(request.url()));
-    await page.getByRole('link', { name: 'Orders', exact: true }).click();
+    await page.context().setOffline(true);
+    await page.getByLabel('Name').fill('Kept offline');
+    // It was not asked for before.
+    await page.keyboard.press('Control+k');
+    const dialog = page.getByRole('dialog', { name: 'Find anything' });
+    await dialog.getByRole('status', { name: 'Loading' }).waitFor();
+    await visit.assertAccessible();
+    await page.context().setOffline(false);
+    await dialog.getByRole('combobox').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    // This one gets lost on its way.
+    await page.waitForRequest(/orders-page-/);
     await page.context().setOffline(true);
     goOn();
-    await lost;
-    await page.getByRole('heading', { name: 'This page failed' }).waitFor();
-    assert.equal(await page.getByText('The console has a new version').count(), 0);
-    await visit.leave(/ERR_INTERNET_DISCONNECTED|orders-page|undefined/);
+    await page.getByText('This computer has no network', { exact: true }).waitFor();
+    assert.equal(await page.getByText('This page has to be reloaded').count(), 0);
+    await page.context().setOffline(false);
+    await page.getByText('This page has to be reloaded').waitFor();
+    assert.equal(await page.getByLabel('Name').inputValue(), 'Kept offline');
+    await visit.leave(/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/);
   });
 
   test('is waited for by a page that cannot start, because an old replica answered', async () => {

@@ -1,9 +1,7 @@
 import './app/styles.js';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/app.js';
-import { watchForNewRelease } from './app/new-release.js';
 
-watchForNewRelease();
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');
 createRoot(root).render(<App />);

@@ -5,19 +5,19 @@ import { type ReactNode, useState } from 'react';
 import { LostPermissions } from '../auth/permissions.js';
 import { useCell, useSession } from '../auth/session.js';
 import type { Services } from '../shop/connection.js';
+import { isIncomplete } from '../shop/lazy-file.js';
 import { ProblemMessage } from '../ui/problem-alert.js';
-import { isOutdated } from './new-release.js';
 
 /** How often a page whose reader lost permissions asks whether they are back. */
 const roleMs = 10_000;
 
-/** Messages for all pages: the shop cannot be reached, or the console has a new version. */
+/** Messages for all pages: the shop cannot be reached, or a part of the console is missing. */
 export function Banners(): ReactNode {
   const session = useSession();
   const { connection: shop } = session;
   const connection = useCell(shop.state);
   const isOnline = useCell(shop.isOnline);
-  const outdated = useCell(isOutdated);
+  const incomplete = useCell(isIncomplete);
   const lost = useCell(session.lost);
   const [seen, setSeen] = useState(lost);
   // No event tells of a role: it is also read whenever the page comes into view again.
@@ -34,10 +34,10 @@ export function Banners(): ReactNode {
           <ProblemMessage error={new LostPermissions([...lost])} />
         </Alert>
       )}
-      {outdated && (
-        <Alert color="blue" variant="light" mb="md" icon={<IconRefresh />} title="The console has a new version">
+      {incomplete && (
+        <Alert color="blue" variant="light" mb="md" icon={<IconRefresh />} title="This page has to be reloaded">
           <Group justify="space-between">
-            <Text size="sm">Reload this page to continue. Entries that you have not saved are lost.</Text>
+            <Text size="sm">A file of the console did not come: it has a new version, or the network was lost. Entries that you have not saved are lost.</Text>
             <Button size="xs" onClick={() => location.reload()}>Reload</Button>
           </Group>
         </Alert>

@@ -1,16 +1,17 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, notFound } from '@tanstack/react-router';
-import { loadPasswordForm } from '../auth/password-question.js';
+import { createRootRoute, createRoute, createRouter, notFound } from '@tanstack/react-router';
+import { PasswordForm } from '../auth/password-question.js';
 import { leftOrders, toOrderFilter } from '../pages/orders/order-filter.js';
 import { leftPlants, readPlantFilter } from '../pages/plants/plant-filter.js';
 import { peopleSearch } from '../pages/people/people-search.js';
 import { mailsSearch } from '../pages/mails/mails-search.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
 import { deliveriesSearch, leftWebhooks, webhooksSearch } from '../pages/webhooks/webhooks-search.js';
+import { lazyFile, whenReached } from '../shop/lazy-file.js';
 import { Loading } from '../ui/loading.js';
-import { loadProblemTexts } from '../ui/problem-alert.js';
+import { ProblemBody } from '../ui/problem-alert.js';
 import { wholeNumber } from '../ui/whole-number.js';
 import { NotFound, PageError } from './page-error.js';
-import { loadPalette } from './palette/find-button.js';
+import { Palette } from './palette/find-button.js';
 import { Shell } from './shell.js';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
@@ -30,21 +31,21 @@ const staticData = { isKept: true };
 
 // One line per page. Each page is a separate chunk, loaded when it is first needed.
 const routes = [
-  createRoute({ getParentRoute, path: '/', staticData, component: lazyRouteComponent(() => import('../pages/today/today-page.js'), 'TodayPage') }),
-  createRoute({ getParentRoute, path: '/orders/$orderId', beforeLoad: ({ params }) => checkId(params.orderId), component: lazyRouteComponent(() => import('../pages/orders/order-page.js'), 'OrderPage') }),
-  createRoute({ getParentRoute, path: '/orders', staticData, validateSearch: toOrderFilter, onLeave: ({ search }) => leftOrders.set(search), component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
-  createRoute({ getParentRoute, path: '/plants', staticData, validateSearch: readPlantFilter, onLeave: ({ search }) => leftPlants.set(search), component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
-  createRoute({ getParentRoute, path: '/plants/new', component: lazyRouteComponent(() => import('../pages/plants/new-plant-page.js'), 'NewPlantPage') }),
-  createRoute({ getParentRoute, path: '/plants/import', component: lazyRouteComponent(() => import('../pages/plants/import/import-page.js'), 'ImportPage') }),
-  createRoute({ getParentRoute, path: '/plants/$plantId', beforeLoad: ({ params }) => checkId(params.plantId), component: lazyRouteComponent(() => import('../pages/plants/plant-page.js'), 'PlantPage') }),
-  createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
-  createRoute({ getParentRoute, path: '/webhooks', staticData, validateSearch: webhooksSearch, onLeave: ({ search }) => leftWebhooks.set(search), component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
-  createRoute({ getParentRoute, path: '/webhooks/$webhookId', beforeLoad: ({ params }) => checkUuid(params.webhookId), validateSearch: deliveriesSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
-  createRoute({ getParentRoute, path: '/destinations', staticData, component: lazyRouteComponent(() => import('../pages/destinations/destinations-page.js'), 'DestinationsPage') }),
-  createRoute({ getParentRoute, path: '/destinations/$destinationId', beforeLoad: ({ params }) => checkUuid(params.destinationId), component: lazyRouteComponent(() => import('../pages/destinations/destination-page.js'), 'DestinationPage') }),
-  createRoute({ getParentRoute, path: '/people', staticData, validateSearch: peopleSearch, component: lazyRouteComponent(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
-  createRoute({ getParentRoute, path: '/people/$username', component: lazyRouteComponent(() => import('../pages/people/person-page.js'), 'PersonPage') }),
-  createRoute({ getParentRoute, path: '/mails', staticData, validateSearch: mailsSearch, component: lazyRouteComponent(() => import('../pages/mails/mails-page.js'), 'MailsPage') }),
+  createRoute({ getParentRoute, path: '/', staticData, component: lazyFile(() => import('../pages/today/today-page.js'), 'TodayPage') }),
+  createRoute({ getParentRoute, path: '/orders/$orderId', beforeLoad: ({ params }) => checkId(params.orderId), component: lazyFile(() => import('../pages/orders/order-page.js'), 'OrderPage') }),
+  createRoute({ getParentRoute, path: '/orders', staticData, validateSearch: toOrderFilter, onLeave: ({ search }) => leftOrders.set(search), component: lazyFile(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
+  createRoute({ getParentRoute, path: '/plants', staticData, validateSearch: readPlantFilter, onLeave: ({ search }) => leftPlants.set(search), component: lazyFile(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
+  createRoute({ getParentRoute, path: '/plants/new', component: lazyFile(() => import('../pages/plants/new-plant-page.js'), 'NewPlantPage') }),
+  createRoute({ getParentRoute, path: '/plants/import', component: lazyFile(() => import('../pages/plants/import/import-page.js'), 'ImportPage') }),
+  createRoute({ getParentRoute, path: '/plants/$plantId', beforeLoad: ({ params }) => checkId(params.plantId), component: lazyFile(() => import('../pages/plants/plant-page.js'), 'PlantPage') }),
+  createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyFile(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
+  createRoute({ getParentRoute, path: '/webhooks', staticData, validateSearch: webhooksSearch, onLeave: ({ search }) => leftWebhooks.set(search), component: lazyFile(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
+  createRoute({ getParentRoute, path: '/webhooks/$webhookId', beforeLoad: ({ params }) => checkUuid(params.webhookId), validateSearch: deliveriesSearch, component: lazyFile(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
+  createRoute({ getParentRoute, path: '/destinations', staticData, component: lazyFile(() => import('../pages/destinations/destinations-page.js'), 'DestinationsPage') }),
+  createRoute({ getParentRoute, path: '/destinations/$destinationId', beforeLoad: ({ params }) => checkUuid(params.destinationId), component: lazyFile(() => import('../pages/destinations/destination-page.js'), 'DestinationPage') }),
+  createRoute({ getParentRoute, path: '/people', staticData, validateSearch: peopleSearch, component: lazyFile(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
+  createRoute({ getParentRoute, path: '/people/$username', component: lazyFile(() => import('../pages/people/person-page.js'), 'PersonPage') }),
+  createRoute({ getParentRoute, path: '/mails', staticData, validateSearch: mailsSearch, component: lazyFile(() => import('../pages/mails/mails-page.js'), 'MailsPage') }),
 ] as const;
 
 export const router = createRouter({
@@ -60,8 +61,11 @@ export const router = createRouter({
 });
 
 /** Loads the files of all pages: a release removes them, and a page that is open must go on working. */
-export async function loadAllPages(): Promise<void> {
-  await Promise.all([loadPasswordForm(), loadPalette(), loadProblemTexts(), import('../pages/today/charts.js'), import('../pages/today/queue.js'), import('../pages/orders/print/print-dialog.js'), ...Object.values(router.routesById).map((route) => router.loadRouteChunk(route))]);
+export function loadAllPages(): void {
+  const parts = [() => import('../pages/today/charts.js'), () => import('../pages/today/queue.js'), () => import('../pages/orders/print/print-dialog.js')];
+  for (const part of parts) void whenReached<object>(part);
+  for (const { preload } of [PasswordForm, Palette, ProblemBody]) void preload?.();
+  for (const route of Object.values(router.routesById)) void router.loadRouteChunk(route);
 }
 
 declare module '@tanstack/react-router' {

@@ -2,8 +2,9 @@ import { AppShell, Badge, Burger, Button, Group, Image, NavLink, Text, Title } f
 import { useDisclosure } from '@mantine/hooks';
 import { IconLogout, IconUserCircle } from '@tabler/icons-react';
 import { Link, useLocation } from '@tanstack/react-router';
-import { lazy, memo, type ReactNode, Suspense, useEffect } from 'react';
+import { memo, type ReactNode, Suspense, useEffect } from 'react';
 import { useCell, useMay, usePerson, useSession } from '../auth/session.js';
+import { lazyFile } from '../shop/lazy-file.js';
 import { forgetDrafts } from '../ui/drafts.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
@@ -13,7 +14,7 @@ import { type PageEntry, pages } from './pages.js';
 import { FindButton } from './palette/find-button.js';
 
 /** After the page, which comes first. */
-const OrderNotices = lazy(() => import('./order-notices.js').then(({ OrderNotices: component }) => ({ default: component })));
+const OrderNotices = lazyFile(() => import('./order-notices.js'), 'OrderNotices');
 
 /** Header and navigation around every page. */
 export function Shell(): ReactNode {

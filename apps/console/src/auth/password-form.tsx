@@ -22,7 +22,7 @@ async function exchangePasskey(): Promise<string> {
   return code;
 }
 
-export default function PasswordForm({ question: { refusal, answer } }: { readonly question: Question }): ReactNode {
+export function PasswordForm({ question: { refusal, answer } }: { readonly question: Question }): ReactNode {
   const [password, setPassword] = useState('');
   const [code, setCode] = useState('');
   const [passkey, setPasskey] = useState<'asked' | 'refused' | undefined>(undefined);

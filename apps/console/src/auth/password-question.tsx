@@ -1,7 +1,8 @@
 // oxlint-disable-next-line no-restricted-imports
 import { Modal } from '@mantine/core';
-import { lazy, type ReactNode, Suspense } from 'react';
+import { type ReactNode, Suspense } from 'react';
 import { Cell } from '../shop/cell.js';
+import { lazyFile } from '../shop/lazy-file.js';
 import { useCell, useSession } from './session.js';
 
 export interface Question {
@@ -81,9 +82,7 @@ function withAnswer(init: RequestInit, { password, code }: Answer): RequestInit 
   return { ...init, headers };
 }
 
-/** Loads the form, which is not part of the first load. */
-export const loadPasswordForm = (): Promise<typeof import('./password-form.js')> => import('./password-form.js');
-const PasswordForm = lazy(loadPasswordForm);
+export const PasswordForm = lazyFile(() => import('./password-form.js'), 'PasswordForm');
 
 export function PasswordDialog(): ReactNode {
   const question = useCell(useSession().passwordQuestion.open);

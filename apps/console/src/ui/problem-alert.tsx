@@ -1,32 +1,16 @@
 import { Alert } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { ShopError, ShopProblem } from '@plant-shop/client';
-import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
+import { type ReactNode, Suspense, useEffect, useRef } from 'react';
 import { LostPermissions } from '../auth/permissions.js';
 import { useCell, useSession } from '../auth/session.js';
-import { Cell } from '../shop/cell.js';
-import type { saying } from './problem-body.js';
+import { lazyFile } from '../shop/lazy-file.js';
 
 /** The sentences are a file of their own: most visits need none. */
-const sayings = new Cell<typeof saying | undefined>(undefined);
-
-/** Loads the sentences of errors; once there was no answer, the next error tries again. */
-export async function loadProblemTexts(): Promise<void> {
-  try {
-    sayings.set((await import('./problem-body.js')).saying);
-  } catch {
-    // Until then an error has only its title.
-  }
-}
+export const ProblemBody = lazyFile(() => import('./problem-body.js'), 'ProblemBody');
 
 /** What an error says to people. @param isShort only what happened, in one sentence */
-export function ProblemMessage({ error, isShort = false }: { readonly error: unknown; readonly isShort?: boolean }): ReactNode {
-  const say = useSyncExternalStore(sayings.subscribe, sayings.get);
-  useEffect(() => {
-    if (!say) void loadProblemTexts();
-  }, [say]);
-  return say?.(error, isShort);
-}
+export const ProblemMessage = ({ error, isShort = false }: { readonly error: unknown; readonly isShort?: boolean }): ReactNode => <Suspense><ProblemBody error={error} isShort={isShort} /></Suspense>;
 
 /** Shows an error where it occurred; renders nothing without one. */
 export function ProblemAlert({ error, title = 'This did not work' }: { readonly error: unknown; readonly title?: string }): ReactNode {

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { problemText, shortText } from './problem-text.js';
 
 /** What happened, which fields are wrong, and what to do. @param isShort only what happened */
-export function saying(error: unknown, isShort: boolean): ReactNode {
+export function ProblemBody({ error, isShort }: { readonly error: unknown; readonly isShort: boolean }): ReactNode {
   if (isShort) return shortText(error);
   const { what, todo, faults, requestId } = problemText(error);
   return (

@@ -1,9 +1,11 @@
-import { Button, Text } from '@mantine/core';
+// oxlint-disable-next-line no-restricted-imports
+import { Button, Modal, Text } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
-import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { lazyFile } from '../../shop/lazy-file.js';
+import { Loading } from '../../ui/loading.js';
 
-export const loadPalette = (): Promise<typeof import('./palette.js')> => import('./palette.js');
-const Palette = lazy(loadPalette);
+export const Palette = lazyFile(() => import('./palette.js'), 'Palette');
 
 /** What is typed before the palette's field takes the keys. */
 export interface Early {
@@ -53,7 +55,7 @@ export function FindButton(): ReactNode {
         <Text span inherit visibleFrom="sm" mx={6}>Find</Text>
         <Text span inherit visibleFrom="sm" c="dimmed">/</Text>
       </Button>
-      {isOpen && <Suspense><Palette early={early} onClose={close} /></Suspense>}
+      {isOpen && <Suspense fallback={<Modal opened onClose={close} title="Find anything"><Loading /></Modal>}><Palette early={early} onClose={close} /></Suspense>}
     </>
   );
 }

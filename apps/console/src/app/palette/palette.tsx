@@ -17,7 +17,7 @@ import { type Found, useFound } from './use-found.js';
 const typingMs = 150;
 
 /** Finds orders, plants, people, webhooks, pages and actions, by keyboard. Arrow keys move between them, Enter opens one. */
-export default function Palette({ early, onClose }: { readonly early: RefObject<Early | undefined>; readonly onClose: () => void }): ReactNode {
+export function Palette({ early, onClose }: { readonly early: RefObject<Early | undefined>; readonly onClose: () => void }): ReactNode {
   const navigate = useNavigate();
   const listId = useId();
   const [text, setText] = useState('');

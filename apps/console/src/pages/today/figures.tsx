@@ -1,8 +1,9 @@
 import { Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, memo, type ReactNode, startTransition, Suspense, useDeferredValue, useEffect, useState } from 'react';
+import { memo, type ReactNode, startTransition, Suspense, useDeferredValue, useEffect, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import type { DayFigures } from '../../shop/day.js';
+import { lazyFile } from '../../shop/lazy-file.js';
 import { useRefetchedLive } from '../../shop/use-refetched-live.js';
 import { Card } from '../../ui/card.js';
 import { locale } from '../../ui/numbers.js';
@@ -14,9 +15,9 @@ import type { ClosedOrders, OpenOrders } from './queries.js';
 
 // The chart library is as large as the rest of the console, so figures are shown before it is loaded.
 const loadCharts = (): Promise<typeof import('./charts.js')> => import('./charts.js');
-const Donut = lazy(() => loadCharts().then(({ Donut: component }) => ({ default: component })));
-const Columns = lazy(() => loadCharts().then(({ Columns: component }) => ({ default: component })));
-const Line = lazy(() => loadCharts().then(({ Line: component }) => ({ default: component })));
+const Donut = lazyFile(loadCharts, 'Donut');
+const Columns = lazyFile(loadCharts, 'Columns');
+const Line = lazyFile(loadCharts, 'Line');
 
 const height = 190;
 

@@ -1,8 +1,9 @@
 import { Box, Grid, SimpleGrid, Skeleton } from '@mantine/core';
 import { IconCash, IconClockHour4, IconTruckDelivery, IconWebhook } from '@tabler/icons-react';
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { type ReactNode, Suspense, useEffect, useState } from 'react';
 import { type Session, useCell, useMay, useSession } from '../../auth/session.js';
 import { LiveDay } from '../../shop/day.js';
+import { lazyFile } from '../../shop/lazy-file.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { DeliveryTime, OrdersByStatus, OrdersPerMinute, UnitsByStatus } from './figures.js';
@@ -12,7 +13,7 @@ import { Stat } from './stat.js';
 import { useClosedOrders, useFailingWebhooks, useOpenOrders, useRefundsDue, valueOf } from './queries.js';
 
 // Not part of the first load, which shows the key figures.
-const Queue = lazy(() => import('./queue.js').then(({ Queue: component }) => ({ default: component })));
+const Queue = lazyFile(() => import('./queue.js'), 'Queue');
 
 const days = new WeakMap<Session, LiveDay>();
 

@@ -1,9 +1,10 @@
 import { Button, Group, Text } from '@mantine/core';
 import { IconCircleCheck, IconPrinter, IconTruckDelivery, IconX } from '@tabler/icons-react';
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { type ReactNode, Suspense, useEffect, useState } from 'react';
 import { useCell, useMay, useShop } from '../../../auth/session.js';
 import type { Cell } from '../../../shop/cell.js';
 import type { Order } from '../../../shop/day.js';
+import { lazyFile } from '../../../shop/lazy-file.js';
 import { formatNumber } from '../../../ui/numbers.js';
 import { ExportButton } from '../export-button.js';
 import type { OrderDesk } from '../order-desk.js';
@@ -11,7 +12,7 @@ import type { OrderList } from '../order-list.js';
 import { nothingSelected, type Selection } from '../selection.js';
 import { type BulkKind, BulkRun, isEligible } from './bulk-run.js';
 
-export const PrintDialog = lazy(() => import('../print/print-dialog.js').then(({ PrintDialog: component }) => ({ default: component })));
+export const PrintDialog = lazyFile(() => import('../print/print-dialog.js'), 'PrintDialog');
 
 /** The most orders that are changed or printed together. */
 const most = 1_000;
