@@ -190,6 +190,7 @@ describe('a field for', () => {
     await dialog.getByRole('textbox', { name: 'Password' }).waitFor();
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Create the key' }).and(page.locator(':focus')).waitFor();
     // Whoever closed it knows that there is no key.
     assert.equal(await page.getByRole('alert').count(), 0);
     await page.getByRole('button', { name: 'Create the key' }).click();

@@ -11,27 +11,28 @@ type Place = readonly Element[];
  */
 export function keepFocus(): () => void {
   let last: Place = [];
-  /** The last place outside of dialogs, to which they return. */
-  let outside: Place = [];
+  /** The last place in each dialog, and in the page, to which the focus returns from what opens over it. */
+  const places = new WeakMap<Element, Place>();
 
   const note = ({ target }: FocusEvent): void => {
     if (!(target instanceof Element)) return;
     last = placeOf(target);
-    if (!target.closest('[role=dialog]')) outside = last;
+    places.set(target.closest('[role=dialog]') ?? document.body, last);
   };
   const restore = (): void => {
     if (document.activeElement !== document.body || last.length === 0) return;
-    const [element] = last;
-    if (element && isThere(element)) {
+    const dialog = [...document.querySelectorAll('[role=dialog]')].at(-1);
+    const before = places.get(dialog ?? document.body) ?? [];
+    for (const [element] of [last, before]) {
+      if (!(element instanceof HTMLElement) || !isThere(element)) continue;
       // A busy button is disabled, and loses the focus until it is done.
       if (element.matches('[data-loading]')) return;
       if (!element.matches(':disabled')) {
-        if (element instanceof HTMLElement) element.focus({ preventScroll: true });
+        element.focus({ preventScroll: true });
         return;
       }
     }
-    const dialog = [...document.querySelectorAll('[role=dialog]')].at(-1);
-    const next = dialog ?? outside.find((one) => isThere(one) && one.matches(named));
+    const next = dialog ?? before.find((one) => isThere(one) && one.matches(named));
     if (next instanceof HTMLElement) {
       if (!next.matches(focusable)) next.tabIndex = -1;
       next.focus({ preventScroll: true });

@@ -69,7 +69,7 @@ function Units({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
       <SimpleGrid cols={{ base: 1, xs: 3 }} component="dl" m={0}>
         <Figure label="Free" text="can be ordered" value={free} level={level} />
         <Figure label="Reserved" text="in placed orders" value={reserved} />
-        <Figure label="Sold" text="approved or delivered" value={sold} />
+        <Figure label="Sold" text="in paid orders" value={sold} />
         {writtenOff !== undefined && <Figure label="Written off" text="of cancelled orders" value={writtenOff} />}
       </SimpleGrid>
       {level === 'uncounted' && <Alert color="orange" variant="light">Nobody has counted the units of this plant. Set them below, also if there are none.</Alert>}
