@@ -52,14 +52,15 @@ describe('a new release of the console', () => {
     // It was not asked for before.
     await page.keyboard.press('Control+k');
     const dialog = page.getByRole('dialog', { name: 'Find anything' });
-    await dialog.getByRole('status', { name: 'Loading' }).waitFor();
+    await dialog.getByText('Not loaded yet').waitFor();
     await visit.assertAccessible();
+    const lost = page.waitForRequest(/orders-page-/);
     await page.context().setOffline(false);
     await dialog.getByRole('combobox').waitFor();
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
     // This one gets lost on its way.
-    await page.waitForRequest(/orders-page-/);
+    await lost;
     await page.context().setOffline(true);
     goOn();
     await page.getByText('This computer has no network', { exact: true }).waitFor();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { misplaced } from './kit/boxes.mjs';
-import { Chrome } from './kit/console.mjs';
+import { Chrome, untilFilesOfAllPages } from './kit/console.mjs';
 import { address, admin, demoAdmin, fresh, newPerson, newPlant, paidOrder } from './kit/people.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -80,6 +80,10 @@ describe('in rough conditions', () => {
     await network.send('Network.enable');
     await network.send('Network.setCacheDisabled', { cacheDisabled: true });
     await network.send('Network.emulateNetworkConditions', { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 50_000 });
+    // Its own files, which it loads ahead, do not keep it from noticing that the shop answers.
+    await page.addInitScript(() => new MutationObserver(() => {
+      if (document.body?.textContent?.includes('cannot be reached')) Object.assign(window, { wasLost: true });
+    }).observe(document, { subtree: true, childList: true }));
     const begun = performance.now();
     await page.goto(`${address}/console/orders/${orderId}`);
     await page.getByRole('heading', { level: 1, name: `Order ${orderId}` }).waitFor({ timeout: 60_000 });
@@ -99,6 +103,8 @@ describe('in rough conditions', () => {
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('region', { name: 'Details' }).getByText('SLOW 1').waitFor();
     assert.equal(sent, 1);
+    await untilFilesOfAllPages(page);
+    assert.equal(await page.evaluate(() => 'wasLost' in window), false);
     await visit.leave();
   });
 

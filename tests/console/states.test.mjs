@@ -132,6 +132,13 @@ describe('a state that is not good', () => {
     await page.getByRole('tab', { name: /^Shipped/ }).click();
     await page.getByRole('heading', { name: 'These orders are not loaded yet' }).waitFor();
     await visit.assertAccessible();
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Webhooks', exact: true }).click();
+    await page.getByText('Not loaded yet: waiting').filter({ visible: true }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('nobody knows it');
+    await page.getByRole('dialog').getByText('Waiting for the shop’s answer …').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     for (const name of ['Today', 'Plants', 'Stream', 'Webhooks', 'People', 'Mails', 'Orders']) {
       await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
       await page.getByRole('heading', { name, level: 1, exact: true }).waitFor();

@@ -1,6 +1,9 @@
 import { Button, Stack, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { useCell } from '../auth/session.js';
+import { isIncomplete } from '../shop/lazy-file.js';
+import { Loading } from '../ui/loading.js';
 import { PageHeader } from '../ui/page-header.js';
 import { ProblemAlert } from '../ui/problem-alert.js';
 
@@ -11,6 +14,9 @@ export const NotFound = (): ReactNode => (
     <Button component={Link} to="/">Go to Today</Button>
   </Stack>
 );
+
+/** While the page's file is loaded; for good if that did not succeed. */
+export const PagePending = (): ReactNode => (useCell(isIncomplete) ? <PageHeader title="This page is missing" /> : <Loading />);
 
 export const PageError = ({ error }: { readonly error: unknown }): ReactNode => (
   <Stack>

@@ -19,7 +19,7 @@ export function Workplace(): ReactNode {
     if (!isAway) void client.invalidateQueries();
   }, [client, isAway]);
   useEffect(() => {
-    const timer = setTimeout(loadAllPages, loadAllPagesAfterMs);
+    const timer = setTimeout(() => void loadAllPages(), loadAllPagesAfterMs);
     return () => clearTimeout(timer);
   }, []);
   return (

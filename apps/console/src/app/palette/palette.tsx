@@ -4,6 +4,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
 import { useNavigate } from '@tanstack/react-router';
 import { Fragment, type KeyboardEvent, type ReactNode, type RefObject, useCallback, useEffect, useId, useRef, useState } from 'react';
+import { useCell, useSession } from '../../auth/session.js';
 import { AdjustStock } from '../../pages/plants/adjust-stock.js';
 import { counted } from '../../ui/numbers.js';
 import { ProblemMessage } from '../../ui/problem-alert.js';
@@ -168,6 +169,7 @@ const Row = ({ id, offer: { label, detail = '', status, icon: Icon, run }, isAct
 );
 
 function Result({ typed, count, isSearching, isAwaited, found: { failed, isMore } }: { readonly typed: string; readonly count: number; readonly isSearching: boolean; readonly isAwaited: boolean; readonly found: Found }): ReactNode {
+  const { isAway } = useCell(useSession().connection.state);
   const isNothing = count === 0 && !isSearching && typed !== '';
   return (
     <div className={classes['result']}>
@@ -178,7 +180,7 @@ function Result({ typed, count, isSearching, isAwaited, found: { failed, isMore 
         </Fragment>
       ))}
       <Group justify="space-between" gap="xs" role="status">
-        {isSearching ? <Text size="sm" c="dimmed">{isAwaited ? 'Opens the best match once all is searched …' : 'Searching …'}</Text> : isNothing ? <Text size="sm">{failed.length > 0 ? 'Nothing else matches.' : 'Nothing matches.'}</Text> : <VisuallyHidden>{typed === '' ? '' : `${counted(count, 'result')}${isMore ? ', and there are more' : ''}`}</VisuallyHidden>}
+        {isSearching ? <Text size="sm" c="dimmed">{isAwaited ? 'Opens the best match once all is searched …' : isAway ? 'Waiting for the shop’s answer …' : 'Searching …'}</Text> : isNothing ? <Text size="sm">{failed.length > 0 ? 'Nothing else matches.' : 'Nothing matches.'}</Text> : <VisuallyHidden>{typed === '' ? '' : `${counted(count, 'result')}${isMore ? ', and there are more' : ''}`}</VisuallyHidden>}
       </Group>
       {typed === '' && <Text size="xs" c="dimmed" visibleFrom="sm">Arrow keys choose, Enter opens, Esc closes.</Text>}
     </div>
