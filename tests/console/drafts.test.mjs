@@ -193,6 +193,7 @@ describe('what is typed and not sent', () => {
     await admin.POST('/store/order/{orderId}/cancellation', { params: { path: { orderId: other } }, body: { reason: 'By phone', restock: true } });
     await dialog.getByRole('alert').getByText('It is cancelled now.').waitFor();
     assert.equal(await dialog.getByLabel('Reason').inputValue(), 'They moved');
+    assert.equal(await dialog.getByRole('button', { name: 'Cancel the order' }).isDisabled(), true);
     await visit.leave(/409|412/);
   });
 });

@@ -7,12 +7,14 @@ import { ProblemAlert } from './problem-alert.js';
  * Asks for confirmation. `children` say what will happen. Stays open while the request runs and when it is refused, to
  * show the refusal.
  */
-export function ConfirmDialog({ title, action, isOpen, isBusy, error, onConfirm, onClose, children, color = 'red' }: {
+export function ConfirmDialog({ title, action, isOpen, isBusy, isPossible = true, error, onConfirm, onClose, children, color = 'red' }: {
   readonly title: string;
   /** The verb on the button: "Delete the plant". */
   readonly action: string;
   readonly isOpen: boolean;
   readonly isBusy: boolean;
+  /** Whether what it is about still allows it. */
+  readonly isPossible?: boolean;
   readonly error?: unknown;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
@@ -26,7 +28,7 @@ export function ConfirmDialog({ title, action, isOpen, isBusy, error, onConfirm,
         <ProblemAlert error={error} />
         <Group justify="flex-end">
           <BackButton hasFocus />
-          <Button color={color} loading={isBusy} onClick={onConfirm}>{action}</Button>
+          <Button color={color} loading={isBusy} disabled={!isPossible} onClick={onConfirm}>{action}</Button>
         </Group>
       </Stack>
     </Dialog>

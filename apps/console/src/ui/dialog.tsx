@@ -59,13 +59,15 @@ export function ResultActions({ isBegun, isRunning, children }: { readonly isBeg
 }
 
 /** A dialog with a form. Stays open when the request is refused, to show the refusal. */
-export function FormDialog({ title, draft, action, color = 'green', isBusy, error, onSubmit, onClose, children }: {
+export function FormDialog({ title, draft, action, color = 'green', isBusy, isPossible = true, error, onSubmit, onClose, children }: {
   readonly title: string;
   readonly draft: Pick<Draft<object>, 'key' | 'isRestored' | 'clear'>;
   /** The verb on the button. */
   readonly action: string;
   readonly color?: string;
   readonly isBusy: boolean;
+  /** Whether what it is about still allows it. */
+  readonly isPossible?: boolean;
   readonly error: unknown;
   readonly onSubmit: () => void;
   readonly onClose: () => void;
@@ -78,7 +80,7 @@ export function FormDialog({ title, draft, action, color = 'green', isBusy, erro
           <RestoredDraft draft={draft} />
           {children}
           <ProblemAlert error={error} />
-          <Group justify="flex-end"><BackButton /><Button type="submit" color={color} loading={isBusy}>{action}</Button></Group>
+          <Group justify="flex-end"><BackButton /><Button type="submit" color={color} loading={isBusy} disabled={!isPossible}>{action}</Button></Group>
         </Stack>
       </form>
     </Dialog>

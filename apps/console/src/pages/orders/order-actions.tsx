@@ -125,7 +125,7 @@ function ShipDialog({ order, seen, onClose }: DialogProps): ReactNode {
     return shop.POST('/store/order/{orderId}/shipment', { params: { path, header: found.etag === undefined ? {} : { 'If-Match': found.etag } }, body });
   });
   return (
-    <FormDialog title={`Shipment of order ${order.id}`} draft={draft} action="Ship" isBusy={ship.isPending} error={ship.error} onSubmit={() => ship.mutate()} onClose={onClose}>
+    <FormDialog title={`Shipment of order ${order.id}`} draft={draft} action="Ship" isBusy={ship.isPending} error={ship.error} isPossible={order.status === 'approved'} onSubmit={() => ship.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
       <TextInput label="Carrier" required data-autofocus value={carrier} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} error={faultOf(ship.error, 'carrier')} />
       <TextInput label="Tracking number" required value={trackingNumber} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ trackingNumber: value })} error={faultOf(ship.error, 'trackingNumber')} />
@@ -136,7 +136,7 @@ function ShipDialog({ order, seen, onClose }: DialogProps): ReactNode {
 function DeliverDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const deliver = useOrderAction(order, `Order ${order.id} is delivered.`, onClose, (shop) => shop.POST('/store/order/{orderId}/delivery', { params: { path: { orderId: order.id } } }));
   return (
-    <ConfirmDialog title={`Delivery of order ${order.id}`} action="It was delivered" color="green" isOpen isBusy={deliver.isPending} error={deliver.error} onConfirm={() => deliver.mutate()} onClose={onClose}>
+    <ConfirmDialog title={`Delivery of order ${order.id}`} action="It was delivered" color="green" isOpen isBusy={deliver.isPending} error={deliver.error} isPossible={order.status === 'approved'} onConfirm={() => deliver.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
       The order closes: it can be neither cancelled nor transferred afterwards.
     </ConfirmDialog>
@@ -149,7 +149,7 @@ function TransferDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const path = { orderId: order.id };
   const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username.trim()}.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username: username.trim() } }));
   return (
-    <FormDialog title={`Transfer order ${order.id}`} draft={draft} action="Transfer" isBusy={transfer.isPending} error={transfer.error} onSubmit={() => transfer.mutate()} onClose={onClose}>
+    <FormDialog title={`Transfer order ${order.id}`} draft={draft} action="Transfer" isBusy={transfer.isPending} error={transfer.error} isPossible={order.status === 'placed' || order.status === 'approved'} onSubmit={() => transfer.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
       <Text size="sm">{order.owner ?? 'The former owner'} keeps access to earlier events; later ones go to the new owner.</Text>
       <UserField label="New owner" description="A username." required data-autofocus value={username} onChange={(value) => draft.change({ username: value })} error={faultOf(transfer.error, 'username')} />
@@ -160,7 +160,7 @@ function TransferDialog({ order, seen, onClose }: DialogProps): ReactNode {
 function CancelDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, onClose, (shop) => shop.DELETE('/store/order/{orderId}', { params: { path: { orderId: order.id } } }));
   return (
-    <ConfirmDialog title={`Cancel order ${order.id}?`} action="Cancel the order" isOpen isBusy={cancel.isPending} error={cancel.error} onConfirm={() => cancel.mutate()} onClose={onClose}>
+    <ConfirmDialog title={`Cancel order ${order.id}?`} action="Cancel the order" isOpen isBusy={cancel.isPending} error={cancel.error} isPossible={order.status === 'placed'} onConfirm={() => cancel.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
       {`Its ${counted(order.quantity, 'unit')} can be ordered again at once. A cancelled order stays visible and cannot be reopened.`}
     </ConfirmDialog>
@@ -174,7 +174,7 @@ function CancelPaidDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const path = { orderId: order.id };
   const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body: { reason: reason.trim(), restock } }));
   return (
-    <FormDialog title={`Cancel order ${order.id}?`} draft={draft} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} onSubmit={() => cancel.mutate()} onClose={onClose}>
+    <FormDialog title={`Cancel order ${order.id}?`} draft={draft} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} isPossible={stateOf(order) === 'approved'} onSubmit={() => cancel.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
       <Text size="sm">If its payment was reported, its refund becomes due: then return the money. One in a simulation needs none. A cancelled order stays visible and cannot be reopened.</Text>
       <Textarea label="Reason" description="The owner sees it, too." required autosize minRows={2} data-autofocus value={reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} error={faultOf(cancel.error, 'reason')} />

@@ -53,7 +53,7 @@ const KeyTable = ({ apiKeys, onOpen }: { readonly apiKeys: readonly ApiKey[]; re
             <Table.Td>{apiKey.expiresAt === undefined ? 'never' : <Time at={apiKey.expiresAt} isPlanned />}</Table.Td>
             <Table.Td>
               <Group gap={6} wrap="nowrap">
-                <Button size="compact-sm" variant="default" aria-label={`Replace ${apiKey.name}`} onClick={() => onOpen({ dialog: 'rotate', apiKey })}>Replace</Button>
+                <Button size="compact-sm" variant="default" disabled={apiKey.expiresAt !== undefined && Date.parse(apiKey.expiresAt) <= Date.now()} aria-label={`Replace ${apiKey.name}`} onClick={() => onOpen({ dialog: 'rotate', apiKey })}>Replace</Button>
                 <Button size="compact-sm" variant="default" aria-label={`Revoke ${apiKey.name}`} onClick={() => onOpen({ dialog: 'revoke', apiKey })}>Revoke</Button>
               </Group>
             </Table.Td>
