@@ -171,6 +171,25 @@ describe('a field for', () => {
     await visit.leave();
   });
 
+  test('a password that nobody gives, however late it is closed, leaves nothing unknown', async () => {
+    const { username } = await newPerson('customer');
+    const visit = await chrome.visit(demoAdmin, { path: `/people/${username}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'New API key' }).click();
+    await page.getByLabel('Name').fill('till');
+    await page.clock.install();
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Your password, please' });
+    await dialog.getByRole('textbox', { name: 'Password' }).waitFor();
+    // What the request may take passes while the question is open.
+    await page.clock.fastForward(60_000);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Create the key' }).and(page.locator(':focus')).waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+    await visit.leave(/403/);
+  });
+
   test('a key’s end takes a time of the reader’s zone', async () => {
     const { username } = await newPerson('customer');
     const visit = await chrome.visit(demoAdmin, { path: `/people/${username}` });

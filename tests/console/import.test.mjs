@@ -95,8 +95,8 @@ describe('a file of plants', () => {
     await first.getByRole('row', { name: `2 Unchanged ${word} same` }).waitFor();
     assert.equal(await first.getByRole('row', { name: /^3 Changed/ }).getByRole('cell').nth(2).textContent(), `${word} new name (was ${word} old)Id ${id + 1}Status sold (was available)Stock 9 (is 7)`);
     await assertShows(page.getByRole('table', { name: 'Refused' }).getByRole('row'), [
-      'LineColumnProblemContent', '5NameEnter 1 to 200 characters.–', '5StatusChoose available, pending or sold.gone', '5StockEnter a whole number from 0 to 1,000,000,000.1.5',
-      `6External idPlant ${id + 1} has it already.${word}`, '7IdEnter a whole number, 1 or more.x1', `7NameEnter 1 to 200 characters.${'y'.repeat(200)}`,
+      'LineColumnProblemContent', '5NameEnter 1 to 200 characters.–', '5StatusChoose available, pending or sold.gone', '5StockWrite a whole number in digits, from 0 to 1,000,000,000.1.5',
+      `6External idPlant ${id + 1} has it already.${word}`, '7IdWrite a whole number in digits, 1 or more.x1', `7NameEnter 1 to 200 characters.${'y'.repeat(200)}`,
     ]);
     await visit.assertAccessible();
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the report' }).click()]);
@@ -149,10 +149,10 @@ describe('a file of plants', () => {
     await page.getByRole('option', { name: 'Semicolon', exact: true }).click();
     await page.getByText('1 line would be left out.').waitFor();
     await confirm(page, '1 plant');
-    await assertShows(page.getByRole('table', { name: 'Refused' }).getByRole('row'), ['LineColumnProblemContent', '2StockEnter a whole number from 0 to 1,000,000,000.12.5']);
+    await assertShows(page.getByRole('table', { name: 'Refused' }).getByRole('row'), ['LineColumnProblemContent', '2StockWrite a whole number in digits, from 0 to 1,000,000,000.12.5']);
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the report' }).click()]);
     const report = readFileSync(await download.path(), 'utf8');
-    assert.equal(report, `\ufeffBezeichnung;Bestand;Preis;Problem\r\n${word} Calathéa;12.5;"c;d";"Bestand: Enter a whole number from 0 to 1,000,000,000."\r\n`);
+    assert.equal(report, `\ufeffBezeichnung;Bestand;Preis;Problem\r\n${word} Calathéa;12.5;"c;d";"Bestand: Write a whole number in digits, from 0 to 1,000,000,000."\r\n`);
     await page.getByRole('button', { name: 'Import another file' }).click();
     await choose(page, 'corrected.csv', list('12'));
     await page.getByRole('button', { name: 'Import 2 plants' }).waitFor();

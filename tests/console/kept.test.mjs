@@ -139,6 +139,19 @@ describe('a page that was left', () => {
     await visit.leave();
   });
 
+  test('has the focus where it was, when Back opens it again', async () => {
+    await admin.POST('/plant', { body: { name: fresh('Plant'), photoUrls: [], status: 'available' } });
+    const visit = await chrome.visit(demoAdmin, { path: '/plants' });
+    const { page } = visit;
+    const row = page.getByRole('table', { name: 'Plants' }).getByRole('link').first();
+    await row.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Change the stock', exact: true }).waitFor();
+    await page.goBack();
+    await row.and(page.locator(':focus')).waitFor();
+    await visit.leave();
+  });
+
   test('does not have the focus', async () => {
     const visit = await chrome.visit(demoAdmin);
     const { page } = visit;

@@ -154,14 +154,17 @@ describe('the orders as a work queue', () => {
     /** @type {number[]} */
     const ids = [];
     for (let n = 0; n < 6; n += 1) ids.push(await place(plantId));
-    const visit = await chrome.visit(staff, { path: `/orders?tab=awaiting&plantId=${plantId}` });
+    const visit = await chrome.visit(staff, { path: `/orders?tab=awaiting&plantId=${plantId}`, viewport: { width: 1024, height: 860 } });
     const { page } = visit;
     const status = selectedOf(page).getByRole('status');
     const box = (/** @type {number} */ n) => page.getByRole('checkbox', { name: `Select order ${ids[n]}`, exact: true });
+    const place0 = await box(0).boundingBox();
     const opened = page.getByRole('heading', { name: `Order ${ids[0]}`, level: 1 });
     await box(0).check();
     await box(3).click({ modifiers: ['Shift'] });
     await assertShows(status, ['4 selected']);
+    // Whoever clicks row after row meets the next one where it was.
+    assert.deepEqual(await box(0).boundingBox(), place0);
     await visit.assertAccessible();
     await tableOf(page).getByRole('row').nth(1).getByText('Selected fern').click();
     await opened.waitFor();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { assertShows, Chrome } from './kit/console.mjs';
 import { repeatOrder } from './kit/many-orders.mjs';
-import { address, admin, fresh, newPerson, newPlant, pay, placeOrder, shopOf } from './kit/people.mjs';
+import { address, admin, fresh, newPerson, newPlant, paidOrder, pay, placeOrder, shopOf } from './kit/people.mjs';
 
 describe('the orders pages', () => {
   const chrome = new Chrome();
@@ -227,6 +227,25 @@ describe('the orders pages', () => {
     await page.getByRole('button', { name: 'Complete the refund' }).click();
     await refund.getByText('completed').waitFor();
     await visit.leave(/409/);
+  });
+
+  test('a refund that is completed is counted no more where the person goes back', async () => {
+    const plantId = await newPlant();
+    const ids = await Promise.all([1, 2].map(() => paidOrder(plantId)));
+    for (const orderId of ids) await admin.POST('/store/order/{orderId}/cancellation', { params: { path: { orderId } }, body: { reason: 'Frost', restock: true } });
+    const visit = await chrome.visit(staff, { path: `/orders?tab=refund&plantId=${plantId}` });
+    const { page } = visit;
+    await page.getByRole('tab', { name: 'Refund due 2' }).waitFor();
+    await page.getByRole('table', { name: 'Orders' }).getByRole('link', { name: String(ids[0]), exact: true }).click();
+    await page.getByRole('button', { name: 'Mark as refunded' }).click();
+    await page.getByLabel('Reference').fill(fresh('back'));
+    await page.getByRole('button', { name: 'Complete the refund' }).click();
+    await page.getByRole('region', { name: 'Refund' }).getByText('completed').waitFor();
+    // Nothing is read at intervals.
+    await page.clock.install();
+    await page.goBack();
+    await page.getByRole('tab', { name: 'Refund due 1' }).waitFor();
+    await visit.leave();
   });
 
   test('a customer sees only own orders, and can only cancel them (slow)', async () => {

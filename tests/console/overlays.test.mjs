@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { untilStill } from './kit/boxes.mjs';
 import { Chrome } from './kit/console.mjs';
 import { address, admin, demoAdmin, fresh, newPerson, newPlant, paidOrder, pay, shopOf } from './kit/people.mjs';
 
@@ -77,6 +78,7 @@ describe('what opens over a page', () => {
     for (const [path, all] of pages) {
       for (const clicks of all) {
         await page.emulateMedia({ colorScheme: 'light' });
+        await page.setViewportSize({ width: 1280, height: 860 });
         await page.goto(`${address}/console${path}`);
         await page.getByRole('heading', { level: 1 }).waitFor();
         try {
@@ -85,6 +87,9 @@ describe('what opens over a page', () => {
           await page.emulateMedia({ colorScheme: 'dark' });
           await page.locator('html[data-mantine-color-scheme=dark]').waitFor();
           await visit.assertAccessible(['color-contrast']);
+          await page.setViewportSize({ width: 360, height: 740 });
+          await untilStill(page);
+          assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'wider than a phone');
         } catch (error) {
           found.push(`${path} ${clicks.map(([, name]) => `${name}`).join(', ')}: ${error}`);
         }

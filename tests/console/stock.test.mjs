@@ -118,6 +118,31 @@ describe('the stock', () => {
     await visit.leave(/409|412/);
   });
 
+  test('is not foretold while it may have the change already, whose answer was lost', async () => {
+    const plantId = await newPlant(4);
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
+    const { page } = visit;
+    await page.route(/\/adjustment$/, async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    const dialog = dialogOf(page);
+    await page.getByRole('button', { name: 'Change the stock' }).click();
+    await fill(page, '3', 'Delivery');
+    await dialog.getByText('4 units can be ordered now, 7 afterwards.').waitFor();
+    await dialog.getByRole('button', { name: 'Add 3 units' }).click();
+    await dialog.getByText('It is not known whether this worked').waitFor();
+    await dialog.getByRole('button', { name: 'Back' }).click();
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Change the stock' }).click();
+    await dialog.getByText('This was sent before, and no answer came.').waitFor();
+    await dialog.getByText('7 units can be ordered now.').waitFor();
+    await dialog.getByRole('button', { name: 'Add 3 units' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.deepEqual([await changesOf(plantId), (await stockOf(plantId)).free], [[[3, 'Delivery']], 7]);
+    await visit.leave(/ERR_FAILED/);
+  });
+
   test('is set by a count of the shelf, whatever is ordered meanwhile', async () => {
     const plantId = await newPlant(10);
     await placeOrder(plantId, 2);

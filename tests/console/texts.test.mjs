@@ -31,7 +31,7 @@ test('each fault of a value that the shop may tell has a sentence for people', (
   assert.ok(details.length > 60 && details.includes('must be a whole number from 7 to 7') && details.includes('must not use an internal name'), 'the sources are read');
   assert.deepEqual(details.filter((detail) => fieldSentence(detail) === notAccepted), []);
   for (const detail of details) assert.match(fieldSentence(detail), /^[A-Z][^_]+\.$/, detail);
-  assert.equal(fieldSentence('limit must be a whole number from 1 to 1000'), 'Enter a whole number from 1 to 1,000.');
+  assert.equal(fieldSentence('limit must be a whole number from 1 to 1000'), 'Write a whole number in digits, from 1 to 1,000.');
   assert.equal(fieldSentence('of a newer shop'), notAccepted);
 });
 

@@ -181,6 +181,35 @@ describe('what is submitted twice', () => {
     await visit.leave(/ERR_FAILED/);
   });
 
+  test('replaces a secret once, if the answer is lost and the dialog is closed to look', async () => {
+    const owner = await newPerson('customer');
+    const { data: { id: webhookId } } = await shopOf(owner).POST('/webhooks', { body: { url: receiver.url } });
+    const visit = await chrome.visit(owner, { path: `/webhooks/${webhookId}` });
+    const { page } = visit;
+    /** @type {string[]} */
+    const secrets = [];
+    await page.route(/\/rotateSecret$/, async (route) => {
+      secrets.push((await (await route.fetch()).json()).secret);
+      await route.abort();
+    });
+    const begin = async () => {
+      await page.getByRole('button', { name: 'More actions' }).click();
+      await page.getByRole('menuitem', { name: 'Replace the secret' }).click();
+    };
+    await begin();
+    await page.getByRole('button', { name: 'Replace the secret' }).click();
+    await page.getByText('Sent again unchanged, it does not happen twice.').waitFor();
+    await page.getByRole('button', { name: 'Back', exact: true }).click();
+    await page.unrouteAll();
+    await begin();
+    await page.getByText('This was sent before, and no answer came.').waitFor();
+    await visit.assertAccessible();
+    await page.getByRole('button', { name: 'Replace the secret' }).click();
+    await page.getByRole('dialog', { name: 'The new secret' }).getByText(secrets[0] ?? '').waitFor();
+    assert.equal(new Set(secrets).size, 1);
+    await visit.leave(/ERR_FAILED/);
+  });
+
   test('ships once', async () => {
     const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
     await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: id } }, body: { outcome: 'succeeded', reference: fresh('payment') } });

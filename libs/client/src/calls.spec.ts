@@ -113,6 +113,14 @@ describe('a call with an Idempotency-Key', () => {
     expect(performance.now() - begun).toBeLessThan(1_000);
   });
 
+  it('knows that it was refused, however late the refusal came', async () => {
+    const late = async (): Promise<Response> => {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return Response.json({ type: 'https://shop/problems', title: 'Forbidden', status: 403, code: 'forbidden', requestId: 'r' }, { status: 403, headers: { 'content-type': 'application/problem+json' } });
+    };
+    expect(await errorOf(place('http://shop', { deadlineMs: 50, fetch: late }))).toMatchObject({ status: 403, outcome: 'refused' });
+  });
+
   it('fails at its deadline with the key to repeat it', async () => {
     const server = await start(silence);
     const error = await errorOf(place(server.url, { deadlineMs: 200 }));

@@ -74,7 +74,9 @@ export class Transport {
       } catch (caught) {
         const overdue = (cause: unknown): DeadlinePassed =>
           new DeadlinePassed(call.name, call.deadlineMs, { outcome: wasSent || isUnknown ? 'unknown' : 'not-done', cause });
-        if (limit.signal.aborted) throw overdue(caught);
+        // An answer that came late is still one.
+        const isRefusal = caught instanceof ShopProblem && !mayRepeat(caught, call.effect !== 'each');
+        if (limit.signal.aborted && !isRefusal) throw overdue(caught);
         if (!(caught instanceof ShopError)) throw caught;
         if (caught instanceof ShopProblem && caught.status === 401 && token !== undefined && !wasRenewed && this.credential?.refused(token)) {
           wasRenewed = true;

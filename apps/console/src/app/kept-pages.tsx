@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { CatchBoundary, deepEqual, Outlet, useMatches, useRouter } from '@tanstack/react-router';
-import { Activity, type ReactNode, Suspense, useLayoutEffect, useState } from 'react';
+import { Activity, type ReactNode, Suspense, useLayoutEffect, useRef, useState } from 'react';
 import { Loading } from '../ui/loading.js';
 import { PageSearch } from '../ui/page-search.js';
 import { PageError } from './page-error.js';
@@ -38,7 +38,14 @@ export function KeptPages(): ReactNode {
   }
   const openId = open?.routeId;
   const client = useQueryClient();
+  /** Where the focus was last in each page. */
+  const places = useRef(new Map<string | undefined, HTMLElement>());
   useLayoutEffect(() => showFirst(client), [openId, client]);
+  useLayoutEffect(() => {
+    const { activeElement } = document;
+    // Who comes by a link stays there. Otherwise it was in the page that is left.
+    if (!activeElement?.checkVisibility() || activeElement.matches('body, main')) places.current.get(openId)?.focus({ preventScroll: true });
+  }, [openId]);
   useLayoutEffect(() => () => {
     // Its dialog would open again, perhaps with a secret.
     if (document.querySelector('[role=dialog]')) setKept((pages) => pages.filter(({ id }) => id !== openId));
@@ -47,7 +54,9 @@ export function KeptPages(): ReactNode {
     <>
       {kept.map(({ id, element }) => (
         <Activity key={id} mode={id === openId ? 'visible' : 'hidden'}>
-          <CatchBoundary getResetKey={() => open} errorComponent={PageError}><Suspense fallback={<Loading />}>{element}</Suspense></CatchBoundary>
+          <div style={{ display: 'contents' }} onFocus={({ target }) => places.current.set(id, target)}>
+            <CatchBoundary getResetKey={() => open} errorComponent={PageError}><Suspense fallback={<Loading />}>{element}</Suspense></CatchBoundary>
+          </div>
         </Activity>
       ))}
       {!isKept && <Outlet />}

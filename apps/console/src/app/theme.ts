@@ -33,7 +33,7 @@ export const theme = createTheme({
   cursorType: 'pointer',
   components: {
     // Its placeholder for the focus is no item, and nothing else may be in a menu.
-    Menu: { defaultProps: { ...overPage, withInitialFocusPlaceholder: false } },
+    Menu: { defaultProps: { ...overPage, withInitialFocusPlaceholder: false }, styles: { dropdown: { maxWidth: 'calc(100vw - 1.5rem)' } } },
     Select: { defaultProps: scrollingList },
     MultiSelect: { defaultProps: scrollingList },
     Autocomplete: { defaultProps: scrollingList },

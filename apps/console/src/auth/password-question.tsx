@@ -34,8 +34,11 @@ export class PasswordQuestion {
     let answer = response;
     let isFirst = true;
     const request = `${init?.method ?? ''} ${response.url} ${new Headers(init?.headers).get('idempotency-key') ?? ''}`;
-    while (init) {
-      const refusal = await refusalOf(answer);
+    while (init && answer.status === 403 && answer.headers.get('content-type')?.includes('json') === true) {
+      // As a whole: its request’s time may pass while the user types.
+      const text = await answer.text();
+      answer = new Response(text, answer);
+      const refusal = refusalOf(text);
       if (refusal === undefined) break;
       const shown = isFirst ? undefined : refusal;
       const { lost } = this;
@@ -66,10 +69,9 @@ export class PasswordQuestion {
   }
 }
 
-/** Returns why the shop asks who the user is; undefined if it does not. */
-async function refusalOf(response: Response): Promise<string | undefined> {
-  if (response.status !== 403) return undefined;
-  const { code, detail = '' } = (await response.clone().json()) as { code?: string; detail?: string };
+/** Returns why the shop asks who the user is; undefined if it does not. @param text of a problem */
+function refusalOf(text: string): string | undefined {
+  const { code, detail = '' } = JSON.parse(text) as { code?: string; detail?: string };
   return code === 'recent-login-required' ? detail : undefined;
 }
 

@@ -11,6 +11,9 @@ export function forgetDrafts(): void {
 /** Names what a draft's form has sent while the answer is outstanding or lost. */
 export const sentOf = (key: string): string => `${key} (sent)`;
 
+/** Whether a draft's form was sent, and it is not known whether it took effect. */
+export const wasSent = ({ key }: { readonly key: string }): boolean => sessionStorage.getItem(sentOf(key)) !== null;
+
 /** A request of which it is not known whether it took effect. */
 interface Sent {
   /** What the user had typed, as JSON. */

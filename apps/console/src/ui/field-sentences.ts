@@ -14,7 +14,7 @@ const between = (min: string, max: string): string => (min === '0' ? `at most ${
 const choices = (list: string): string => `Choose ${list.replace(/, ([^,]+)$/, ' or $1')}.`;
 
 const rules: readonly Rule[] = [
-  [/^must be a whole number from (\S+) to (\S+)$/, (min, max) => (isAnyNumber(max) ? `Enter a whole number, ${count(min)} or more.` : `Enter a whole number from ${count(min)} to ${count(max)}.`)],
+  [/^must be a whole number from (\S+) to (\S+)$/, (min, max) => (isAnyNumber(max) ? `Write a whole number in digits, ${count(min)} or more.` : `Write a whole number in digits, from ${count(min)} to ${count(max)}.`)],
   [/^must (?:be text of|have) (\d+) to (\d+) characters$/, (min, max) => `Enter ${between(min, max)} characters.`],
   [/^must be text of at most (\d+) characters$|^must have at most (\d+) characters in all$/, (one, all = one) => `Enter at most ${count(all)} characters.`],
   [/^must have at least (\d+) characters$/, (min) => `Enter at least ${count(min)} characters.`],

@@ -10,7 +10,7 @@ import { lazyFile } from '../shop/lazy-file.js';
 export const ProblemBody = lazyFile(() => import('./problem-body.js'), 'ProblemBody');
 
 /** What an error says to people. @param isShort only what happened, in one sentence */
-export const ProblemMessage = ({ error, isShort = false }: { readonly error: unknown; readonly isShort?: boolean }): ReactNode => <Suspense><ProblemBody error={error} isShort={isShort} /></Suspense>;
+export const ProblemMessage = ({ error, isShort = false }: { readonly error: unknown; readonly isShort?: boolean }): ReactNode => <Suspense fallback={error instanceof Error && error.message}><ProblemBody error={error} isShort={isShort} /></Suspense>;
 
 /** Shows an error where it occurred; renders nothing without one. */
 export function ProblemAlert({ error, title = 'This did not work' }: { readonly error: unknown; readonly title?: string }): ReactNode {

@@ -1,14 +1,14 @@
 import { Button, Group, Text } from '@mantine/core';
 import { type ReactNode, useRef, useState } from 'react';
 import { usePerson } from '../auth/session.js';
-import { prefix, sentOf } from './drafts.js';
+import { prefix, sentOf, wasSent } from './drafts.js';
 
 /** What a user has typed into a form. */
 export interface Draft<Value extends object> {
   readonly key: string;
   readonly value: Value;
   readonly change: (part: Partial<Value>) => void;
-  /** Whether it was typed before this form opened. */
+  /** Whether it was typed, or sent without an answer, before this form opened. */
   readonly isRestored: boolean;
   /** Forgets it, and goes on showing it: the form was sent. */
   readonly forget: () => void;
@@ -28,7 +28,7 @@ export function useDraft<Value extends object>(form: string, initial: Value): Dr
   const [value, setValue] = useState({ ...initial, ...kept });
   // Of two changes before the next rendering, both count.
   const latest = useRef(value);
-  const [isRestored, setRestored] = useState(() => JSON.stringify(value) !== JSON.stringify(initial));
+  const [isRestored, setRestored] = useState(() => JSON.stringify(value) !== JSON.stringify(initial) || wasSent({ key }));
   const show = (shown: Value): void => {
     latest.current = shown;
     setValue(shown);
@@ -57,10 +57,10 @@ export function useDraft<Value extends object>(form: string, initial: Value): Dr
 }
 
 /** Says that a form holds what was typed before; renders nothing otherwise. */
-export const RestoredDraft = ({ draft: { key, isRestored, clear } }: { readonly draft: Pick<Draft<object>, 'key' | 'isRestored' | 'clear'> }): ReactNode =>
-  isRestored && (
+export const RestoredDraft = ({ draft }: { readonly draft: Pick<Draft<object>, 'key' | 'isRestored' | 'clear'> }): ReactNode =>
+  draft.isRestored && (
     <Group justify="space-between" gap="xs">
-      <Text size="sm" c="dimmed" role="status">What you typed before is here again. {sessionStorage.getItem(sentOf(key)) === null ? 'It is not saved yet.' : 'It was sent, and no answer came. Sent again unchanged, it does not happen twice.'}</Text>
-      <Button size="compact-sm" variant="default" onClick={clear}>Discard it</Button>
+      <Text size="sm" c="dimmed" role="status">{wasSent(draft) ? 'This was sent before, and no answer came. Sent again unchanged, it does not happen twice.' : 'What you typed before is here again. It is not saved yet.'}</Text>
+      <Button size="compact-sm" variant="default" onClick={draft.clear}>Discard it</Button>
     </Group>
   );

@@ -176,7 +176,7 @@ function CancelPaidDialog({ order, seen, onClose }: DialogProps): ReactNode {
   return (
     <FormDialog title={`Cancel order ${order.id}?`} draft={draft} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} isPossible={stateOf(order) === 'approved'} onSubmit={() => cancel.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
-      <Text size="sm">If its payment was reported, its refund becomes due: then return the money. One in a simulation needs none. A cancelled order stays visible and cannot be reopened.</Text>
+      <Text size="sm">If money was paid for it, a refund becomes due: return the money then. A cancelled order stays visible and cannot be reopened.</Text>
       <Textarea label="Reason" description="The owner sees it, too." required autosize minRows={2} data-autofocus value={reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} error={faultOf(cancel.error, 'reason')} />
       <Checkbox label={`Its ${counted(order.quantity, 'unit')} can be sold again`} description={`If not, ${order.quantity === 1 ? 'it is' : 'they are'} written off.`} checked={restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
     </FormDialog>

@@ -18,7 +18,7 @@ export interface Column {
   readonly cell: (order: Order) => ReactNode;
 }
 
-const plant: Column = { name: 'Plant', width: 104, share: 2, cell: (order) => <PlantCell order={order} /> };
+const plant: Column = { name: 'Plant', width: 116, share: 2, cell: (order) => <PlantCell order={order} /> };
 const units: Column = { name: 'Units', isNumber: true, width: 60, share: 0, cell: ({ quantity }) => formatNumber(quantity) };
 const placed: Column = { name: 'Placed', width: 80, cell: ({ placedAt }) => <Time at={placedAt} /> };
 const owner: Column = { name: 'Owner', width: 56, cell: ({ owner: name }) => name ?? '–' };

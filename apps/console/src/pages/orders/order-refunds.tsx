@@ -50,7 +50,7 @@ function CompletionDialog({ orderId, refund, onClose }: { readonly orderId: numb
       sayDone(`The refund of order ${orderId} is completed.`);
       draft.clear();
       onClose();
-      await Promise.all([client.invalidateQueries({ queryKey: ['order', orderId] }), client.invalidateQueries({ queryKey: ['refunds'] })]);
+      await Promise.all([client.invalidateQueries({ queryKey: ['order', orderId] }), client.invalidateQueries({ queryKey: ['refunds'] }), client.invalidateQueries({ queryKey: ['orders'] })]);
     },
   });
   return (

@@ -70,9 +70,9 @@ export function OrdersPage(): ReactNode {
         {isNobody ? <EmptyState icon={IconPackage} title={`No user is called ${filter.owner ?? ''}`} text="Choose a name of the list, or write the whole username." /> : <ProblemAlert error={fault} title="The orders could not be loaded" />}
         {rows.length > 0 && (
           <>
-            <BulkBar desk={desk} list={list} rows={rows} isEnd={isEnd} total={total} selection={selection} />
             <OrderTable key={key} rows={rows} tab={tab} isEnd={isEnd} isLoading={isLoading} isOldestFirst={isOldest} seesAll={seesAll} selection={selection} onMore={() => void list.loadMore()} onSort={() => void navigate({ search: { ...search, tab, sort: isOldest ? '-placedAt' : 'placedAt' }, replace: true })} />
-            <Text size="sm" c="dimmed" mt="xs" className="numbers" role="status">{formatNumber(rows.length)}{isEnd ? '' : total === undefined ? '+' : ` of ${formatNumber(total)}`} {rows.length === 1 && isEnd ? 'order' : 'orders'}</Text>
+            <BulkBar desk={desk} list={list} rows={rows} isEnd={isEnd} total={total} selection={selection} />
+            <Text size="sm" c="dimmed" className="numbers" role="status">{formatNumber(rows.length)}{isEnd ? '' : total === undefined ? '+' : ` of ${formatNumber(total)}`} {rows.length === 1 && isEnd ? 'order' : 'orders'}</Text>
           </>
         )}
         {rows.length === 0 && isLoading && <Loading />}

@@ -76,7 +76,7 @@ function ClientForm({ draft, isBusy, error, onSubmit }: {
     <form onSubmit={submit}>
       <Stack>
         <RestoredDraft draft={draft} />
-        <TextInput label="Name" description="Users see it when they are asked for consent." required data-autofocus value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
+        <TextInput label="Name" {...(!isProgram && { description: 'Users see it when they are asked for consent.' })} required data-autofocus value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
         <Radio.Group label="It is" value={kind} onChange={(value) => draft.change({ kind: value })}>
           <Stack gap={6} mt={4}><Radio value="application" label="an application that people log in to" /><Radio value="program" label="a program that gets tokens for itself" /></Stack>
         </Radio.Group>

@@ -5,7 +5,7 @@ import { type ReactNode, useId } from 'react';
 import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
-import { sendOnce } from '../../ui/drafts.js';
+import { sendOnce, wasSent } from '../../ui/drafts.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
@@ -103,7 +103,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
             data-autofocus
             min={isCount ? reserved : 1}
             max={verb === 'Remove' ? (free ?? mostUnits) : verb === 'Add' ? mostUnits - (free ?? 0) : mostUnits}
-            description={freeText(known?.stock.value, verb, count)}
+            description={freeText(known?.stock.value, verb, count, wasSent(draft))}
             value={units}
             onChange={(changed) => draft.change({ units: changed })}
             error={shortage ? 'Fewer units are free by now.' : faultOf(adjusting.error, 'by')}
@@ -131,11 +131,12 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
   );
 }
 
-function freeText(stock: Stock | undefined, verb: string, count: number | undefined): string {
+/** @param isIncluded whether the stock may have the change already: its answer was lost */
+function freeText(stock: Stock | undefined, verb: string, count: number | undefined, isIncluded: boolean): string {
   if (!stock) return 'Loading the stock …';
   const { free, reserved } = stock;
   const by = count === undefined ? 0 : changeOf(verb, count, stock);
-  const after = by === 0 || free + by < 0 ? '' : `, ${formatNumber(free + by)} afterwards`;
+  const after = by === 0 || free + by < 0 || isIncluded ? '' : `, ${formatNumber(free + by)} afterwards`;
   const shelf = verb === 'Count' ? ` Count them${reserved === 0 ? '' : `, and the ${counted(reserved, 'unit')} of unpaid orders`}, but none of paid ones.` : '';
   return `${counted(free, 'unit')} can be ordered now${after}.${shelf}`;
 }

@@ -5,14 +5,17 @@ import { StatusBadge } from '../../ui/status-badge.js';
 import classes from './event-list.module.css';
 import type { Frame } from './tail.js';
 
-const time = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 });
+const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 } as const;
+const time = new Intl.DateTimeFormat(locale, clock);
+const dayAndTime = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short', ...clock });
+const formatAt = (at: Date): string => (at.toDateString() === new Date().toDateString() ? time : dayAndTime).format(at);
 
 const colors: Readonly<Record<Frame['event'], string>> = { 'order.placed': 'blue', 'order.status_changed': 'teal', 'order.shipped': 'grape', 'refund.due': 'orange', 'stream.gap': 'red' };
 
 /** One event in one line. */
 export const EventRow = ({ frame }: { readonly frame: Frame }): ReactNode => (
   <>
-    <Text span inherit className="numbers" c="dimmed">{time.format(new Date(frame.timestamp))}</Text>
+    <Text span inherit className="numbers" c="dimmed">{formatAt(new Date(frame.timestamp))}</Text>
     <Badge variant="light" color={colors[frame.event]} tt="none" w={176} style={{ flexShrink: 0 }}>{frame.event}</Badge>
     {frame.event === 'stream.gap' ? <Text span inherit>Events are missing here ({frame.data.reason})</Text> : <Text span inherit className="numbers">Order {frame.data.orderId}, plant {frame.data.plantId}</Text>}
     <span className={classes['detail']}><Detail frame={frame} /></span>

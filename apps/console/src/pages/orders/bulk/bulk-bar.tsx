@@ -17,7 +17,7 @@ export const PrintDialog = lazyFile(() => import('../print/print-dialog.js'), 'P
 /** The most orders that are changed or printed together. */
 const most = 1_000;
 
-/** How many orders are selected, and what can be done with all of them. */
+/** How many orders are selected, and what can be done with all of them. Below the list, and in view: no row moves when there is more of it. */
 export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
   readonly desk: OrderDesk;
   readonly list: OrderList;
@@ -56,7 +56,7 @@ export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
   const isTooMany = count > most;
   const offers = (kind: BulkKind): boolean => !isTooMany && orders.some(isEligible[kind]);
   return (
-    <Group gap="xs" mb="xs" mih={36} role="group" aria-label="Selected orders">
+    <Group gap="xs" py={6} mih={48} pos="sticky" bottom={0} bg="var(--mantine-color-body)" style={{ zIndex: 1 }} role="group" aria-label="Selected orders">
       <Text size="sm" role="status" className="numbers" {...(orders.length === 0 && { c: 'dimmed' })}>{orders.length === 0 ? 'Select orders to work on several at once: by click, or by arrow keys and Space.' : `${formatNumber(count)} selected${isTooMany ? `: at most ${formatNumber(most)} can be changed or printed at once` : ''}`}</Text>
       {isMore && orders.length < most && (
         <Button size="xs" variant="subtle" loading={isLoading} onClick={() => void selectAll()}>

@@ -84,7 +84,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
           {kind === 'deliver' && <Text size="sm">The orders close: they can be neither cancelled nor transferred afterwards.</Text>}
           {kind === 'cancel' && (
             <>
-              <Text size="sm">Where a payment was reported, its refund becomes due: then return the money. One in a simulation needs none. A cancelled order stays visible and cannot be reopened.</Text>
+              <Text size="sm">Where money was paid, a refund becomes due: return the money then. A cancelled order stays visible and cannot be reopened.</Text>
               <Textarea label="Reason" description="The owners see it, too." required autosize minRows={2} data-autofocus value={change.reason} onChange={({ currentTarget: { value } }) => draft.change({ reason: value })} />
               <Checkbox label="Their units can be sold again" description="If not, those of paid orders are written off." checked={change.restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
             </>
@@ -122,7 +122,7 @@ function resultText({ done, failed, count, isRunning, word }: { readonly done: n
   return `${done + failed < count && !isRunning ? 'Stopped. ' : ''}${formatNumber(done)} of ${counted(count, 'order')} ${done === 1 || count === 1 ? 'is' : 'are'} ${word}.${refused}`;
 }
 
-const Row = memo(function Row({ row: { order, state, why, requestId }, number, onNumbers, done }: {
+const Row = memo(function Row({ row: { order, state, isFinal, why, requestId }, number, onNumbers, done }: {
   readonly row: BulkRow;
   /** The tracking number, where one is needed. */
   readonly number?: string;
@@ -133,7 +133,7 @@ const Row = memo(function Row({ row: { order, state, why, requestId }, number, o
   return (
     <li className={classes['row']} data-state={state}>
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>Order {id} · {counted(quantity, 'unit')} of <bdi>{plant?.name ?? `plant ${plantId}`}</bdi></Text>
-      {number !== undefined && <TextInput size="xs" aria-label={`Tracking number of order ${id}`} required readOnly={state === 'done' || state === 'running'} value={number} onChange={({ currentTarget: { value } }) => onNumbers?.({ [id]: value })} />}
+      {number !== undefined && <TextInput size="xs" aria-label={`Tracking number of order ${id}`} required readOnly={state === 'done' || state === 'running' || isFinal} value={number} onChange={({ currentTarget: { value } }) => onNumbers?.({ [id]: value })} />}
       <Text size="sm" c={state === 'failed' ? 'red' : 'dimmed'} className={classes['result'] ?? ''}>
         {state === 'running' && '…'}
         {state === 'done' && done}

@@ -34,6 +34,7 @@ export function PreviewPage({ preview, onImport, onAnother }: { readonly preview
   useEffect(() => title.current?.focus(), []);
   const hasName = file?.format === 'ndjson' || columns.some(({ holds }) => holds === 'name');
   const plants = result ? result.counts.created + result.counts.updated + result.counts.unchanged : 0;
+  const changes = result ? result.counts.created + result.counts.updated + result.stocks : 0;
   return (
     <Stack maw={960}>
       <Paper withBorder p="md" component="section" aria-label="File">
@@ -43,7 +44,7 @@ export function PreviewPage({ preview, onImport, onAnother }: { readonly preview
             <Text size="sm" c="dimmed" role="status">{statusText(state, hasName)}</Text>
           </div>
           <Group gap="xs">
-            {result && <Button disabled={plants === 0} onClick={onImport}>{plants === 0 ? 'Nothing to import' : `Import ${counted(plants, 'plant')}`}</Button>}
+            {result && <Button disabled={changes === 0} onClick={onImport}>{changes === 0 ? 'Nothing to import' : `Import ${counted(plants, 'plant')}`}</Button>}
             <Button variant="default" onClick={onAnother}>Import another file</Button>
           </Group>
         </Group>
