@@ -28,12 +28,13 @@ function boxesOf() {
     }
     return false;
   };
-  /** What an ancestor cuts off of a box. @param {Element} element @param {DOMRect} box @returns {{ by: Element, scrolls: boolean } | undefined} */
+  /** What an ancestor cuts off of a box. @param {Element} element @param {DOMRect} box @returns {{ by: Element, scrolls: boolean, down?: boolean } | undefined} */
   const cutBy = (element, box) => {
     for (let one = /** @type {Element | null} */ (element); one && one !== document.body; one = one.parentElement) {
       const { overflowX, overflowY, position } = getComputedStyle(one);
       const around = one.getBoundingClientRect();
       if (overflowX !== 'visible' && (box.right > around.right + tolerance || box.left < around.left - tolerance)) return { by: one, scrolls: overflowX !== 'hidden' && overflowX !== 'clip' };
+      if ((overflowY === 'auto' || overflowY === 'scroll') && (box.bottom > around.bottom + tolerance || box.top < around.top - tolerance)) return { by: one, scrolls: true, down: true };
       if ((overflowY === 'hidden' || overflowY === 'clip') && box.bottom > around.bottom + tolerance) return { by: one, scrolls: false };
       if (position === 'fixed') break;
     }
@@ -61,7 +62,7 @@ function boxesOf() {
   const seen = boxes.filter(({ element, name, box }) => {
     const cut = cutBy(element, box);
     // A table may be wider than a phone, and a list longer than its place: one scrolls there.
-    if (cut?.scrolls && (phone || element.closest('pre, code, [role=listbox], textarea'))) return false;
+    if (cut?.scrolls && (cut.down || phone || element.closest('pre, code, [role=listbox], textarea'))) return false;
     if (cut) {
       const shown = cut.by.getAttribute('aria-label') ?? cut.by.className;
       // An ellipsis says that there is more, and the whole is a click away. The rest of a number tells it from others.

@@ -56,7 +56,7 @@ export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
   const isTooMany = count > most;
   const offers = (kind: BulkKind): boolean => !isTooMany && orders.some(isEligible[kind]);
   return (
-    <Group gap="xs" py={6} mih={48} pos="sticky" bottom={0} bg="var(--mantine-color-body)" style={{ zIndex: 1 }} role="group" aria-label="Selected orders">
+    <Group gap="xs" py={6} mih={48} {...(orders.length > 0 && { pos: 'sticky', bottom: 0, bg: 'var(--mantine-color-body)', style: { zIndex: 1 } })} role="group" aria-label="Selected orders">
       <Text size="sm" role="status" className="numbers" {...(orders.length === 0 && { c: 'dimmed' })}>{orders.length === 0 ? 'Select orders to work on several at once: by click, or by arrow keys and Space.' : `${formatNumber(count)} selected${isTooMany ? `: at most ${formatNumber(most)} can be changed or printed at once` : ''}`}</Text>
       {isMore && orders.length < most && (
         <Button size="xs" variant="subtle" loading={isLoading} onClick={() => void selectAll()}>
