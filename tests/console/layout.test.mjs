@@ -30,10 +30,12 @@ async function fill() {
   await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: toShip.id } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
   const { username } = await newPerson('customer');
   await admin.POST('/user/{username}/apiKeys', { params: { path: { username } }, body: { name: long } });
+  const quiet = `q${process.pid}_${'w'.repeat(50)}`;
+  await admin.POST('/user', { body: { username: quiet, password: 'a good password' } });
   return {
     today: '/', orders: '/orders?tab=all', 'orders to ship': '/orders', 'shipped orders': '/orders?tab=shipped', 'refunds due': '/orders?tab=refund', order: `/orders/${order.id}`, 'cancelled order': `/orders/${refunded.id}`, plants: `/plants?q=Long-${process.pid}`, plant: `/plants/${plantId}`,
     'plant of one word': `/plants/${unbroken}`, 'new plant': '/plants/new', import: '/plants/import', 'plants to count': `/plants?stock=uncounted&q=Long-${process.pid}`, stream: '/stream', webhooks: '/webhooks', webhook: `/webhooks/${webhook.id}`, destinations: '/destinations', destination: `/destinations/${destination.id}`,
-    people: '/people', clients: '/people?tab=clients', 'audit log': '/people?tab=audit', person: `/people/${username}`, mails: '/mails',
+    people: '/people', clients: '/people?tab=clients', 'audit log': '/people?tab=audit', person: `/people/${username}`, 'person who was never here': `/people/${quiet}`, mails: '/mails',
   };
 }
 

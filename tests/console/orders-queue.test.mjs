@@ -251,7 +251,15 @@ describe('the orders as a work queue', () => {
     await page.getByText('2 orders', { exact: true }).waitFor();
     const dialog = await beginShipping(page);
     const number = (/** @type {number} */ n) => dialog.getByRole('textbox', { name: `Tracking number of order ${ids[n]}` });
-    await number(0).fill('SCAN 1');
+    // What is typed replaces a number that is there, however its field is reached.
+    await number(1).fill('OLD');
+    await number(0).focus();
+    await page.keyboard.type('SCAN 0');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('SCAN 2');
+    assert.equal(await number(1).inputValue(), 'SCAN 2');
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.type('SCAN 1');
     await number(0).press('Enter');
     await number(1).and(page.locator(':focus')).waitFor();
     assert.equal((await read(ids[0] ?? 0)).carrier, undefined);

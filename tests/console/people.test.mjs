@@ -268,6 +268,19 @@ describe('people', () => {
     await visit.leave(/403|412/);
   });
 
+  test('a long name leaves room in a dialog on a phone', async () => {
+    const username = `q${process.pid}_${'w'.repeat(50)}`;
+    await admin.POST('/user', { body: { username, password: 'a good password' } });
+    const visit = await chrome.visit(boss, { path: `/people/${username}`, viewport: { width: 390, height: 780 } });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Delete the user' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('heading', { name: username }).waitFor();
+    const [close, title] = await Promise.all([dialog.getByRole('button', { name: 'Close' }).boundingBox(), dialog.getByRole('heading', { name: username }).evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)]);
+    assert.ok(close && close.x + close.width < 390 && title <= 0, JSON.stringify({ close, title }));
+    await visit.leave();
+  });
+
   test('a key that somebody else has just revoked is revoked, not refused', async () => {
     const { username } = await newPerson('customer');
     const { data: { id } } = await admin.POST('/user/{username}/apiKeys', { params: { path: { username } }, body: { name: 'till' } });

@@ -122,6 +122,20 @@ describe('saved views', () => {
     await visit.leave();
   });
 
+  test('keep what was typed as their name, and say what fits', async () => {
+    const visit = await chrome.visit(staff, { path: '/orders' });
+    const { page } = visit;
+    await choose(page, 'Save what is shown …');
+    const name = page.getByRole('dialog').getByLabel('Name');
+    await name.fill('x'.repeat(61));
+    await page.keyboard.press('Enter');
+    await name.and(page.locator(':focus:invalid')).waitFor();
+    assert.equal((await name.inputValue()).length, 61);
+    await name.fill(' '.repeat(3));
+    await name.and(page.locator(':invalid')).waitFor();
+    await visit.leave();
+  });
+
   for (const width of [390, 1024, 1440]) {
     test(`stand above the tabs at ${width} px, and crowd nothing out`, async () => {
       const visit = await chrome.visit(staff, { path: '/orders?tab=refund', viewport: { width, height: 844 } });

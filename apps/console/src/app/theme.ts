@@ -40,7 +40,7 @@ export const theme = createTheme({
     TagsInput: { defaultProps: scrollingList },
     TableScrollContainer: TableScrollContainer.extend({ defaultProps: { type: 'native' }, classNames: { scrollContainer: 'wide' } }),
     // Otherwise a dialog's header would count as a second page header.
-    Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } }, styles: { title: { fontWeight: 650 } } }),
+    Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } }, styles: { title: { fontWeight: 650, lineHeight: 1.3, minWidth: 0, overflowWrap: 'anywhere' }, header: { alignItems: 'flex-start' } } }),
     Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),
   },
 });

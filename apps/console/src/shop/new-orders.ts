@@ -10,14 +10,20 @@ interface NewOrders {
 
 const none: NewOrders = { count: 0, isMore: false };
 
+/** Under which the tab keeps the count over a reload. */
+const key = 'console-new-orders';
+
 /** Zero unless the person wants to be told. Every page has it in its tab's title. */
 export const newOrders = new Cell<NewOrders>(none);
 
 /** "3", or "3+" if there may be more; empty for none. */
 export const newOrdersText = ({ count, isMore }: NewOrders): string => (count === 0 && !isMore ? '' : `${count}${isMore ? '+' : ''}`);
 
-/** Counts from now on. @param onOrder called for each @returns a function that stops it */
+/** Counts from now on, and from what the page had counted before a reload, which may have missed some. @param onOrder called for each @returns a function that stops it */
 export function countNewOrders(live: LiveEvents, onOrder: () => void): () => void {
+  const kept = Number(sessionStorage.getItem(key) ?? 0);
+  if (kept > 0) newOrders.set({ count: kept, isMore: true });
+  const keep = newOrders.subscribe(() => sessionStorage.setItem(key, String(newOrders.get().count)));
   const stop = live.subscribe((message) => {
     const { count, isMore } = newOrders.get();
     if (message.event === 'stream.gap') newOrders.set({ count, isMore: true });
@@ -28,6 +34,7 @@ export function countNewOrders(live: LiveEvents, onOrder: () => void): () => voi
   return () => {
     stop();
     newOrders.set(none);
+    keep();
   };
 }
 

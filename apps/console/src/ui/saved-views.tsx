@@ -77,7 +77,7 @@ function SaveDialog({ list, isKnown, onSave, onClose }: { readonly list: ViewedL
       }}>
         <Stack>
           <RestoredDraft draft={draft} />
-          <TextInput label="Name" description="This browser keeps the filters and the order for you. No one else sees them." required data-autofocus maxLength={longestName} autoComplete="off" pattern=".*\S.*" title="A name with letters or digits" value={draft.value.name} onChange={({ currentTarget: { value } }) => draft.change({ name: value })} />
+          <TextInput label="Name" description="This browser keeps the filters and the order for you. No one else sees them." required data-autofocus autoComplete="off" {...viewName} value={draft.value.name} onChange={({ currentTarget: { value } }) => draft.change({ name: value })} />
           {isKnown(name) && <Text size="sm" role="status">This replaces your view of the same name.</Text>}
           <ProblemAlert error={error} title="The view was not saved" />
           <Group justify="flex-end"><BackButton /><Button type="submit">Save the view</Button></Group>
@@ -86,6 +86,8 @@ function SaveDialog({ list, isKnown, onSave, onClose }: { readonly list: ViewedL
     </Dialog>
   );
 }
+
+const viewName = { pattern: `(?=.*\\S).{1,${longestName}}`, title: `At most ${longestName} characters, with letters or digits` };
 
 /** The dialog is open already: its own first focus is elsewhere. */
 const focusOn = (button: HTMLButtonElement | null): void => button?.focus();
@@ -109,7 +111,7 @@ function ViewRow({ view, isTaken, onRename, onDelete }: { readonly view: View<ob
       if (wanted !== '' && wanted !== view.name && !isTaken(wanted)) onRename(wanted);
     }}>
       <Group align="flex-start" wrap="nowrap" gap="xs">
-        <TextInput aria-label={`Name of the view ${view.name}`} style={{ flex: 1 }} required maxLength={longestName} autoComplete="off" value={name} onChange={({ currentTarget: { value } }) => setName(value)} error={isTaken(wanted) && 'Another view has this name.'} />
+        <TextInput aria-label={`Name of the view ${view.name}`} style={{ flex: 1 }} required autoComplete="off" {...viewName} value={name} onChange={({ currentTarget: { value } }) => setName(value)} error={isTaken(wanted) && 'Another view has this name.'} />
         <Button type="submit" variant="default" px="xs" disabled={wanted === '' || wanted === view.name || isTaken(wanted)} aria-label={`Rename the view ${view.name}`}>Rename</Button>
         <Button variant="default" px="xs" aria-label={`Delete the view ${view.name}`} onClick={() => setAsking(true)}>Delete</Button>
       </Group>

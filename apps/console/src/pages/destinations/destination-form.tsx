@@ -69,7 +69,7 @@ export function DestinationForm({ draft, before, action, isBusy, error, conflict
     <form onSubmit={submit}>
       <Stack>
         <RestoredDraft draft={draft} />
-        <TextInput label="Name" required data-autofocus maxLength={100} value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
+        <TextInput label="Name" required data-autofocus value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
         <TextInput label="Server" description="Of NATS with JetStream. With several servers, a name that leads to all of them." placeholder="tls://broker.example:4222" required value={url} onChange={(change) => draft.change({ url: change.currentTarget.value })} error={faultOf(error, 'url')} />
         <Group grow align="flex-start">
           <TextInput label="Stream" description="It must exist." required value={stream} onChange={(change) => draft.change({ stream: change.currentTarget.value })} error={faultOf(error, 'stream')} />
@@ -81,12 +81,12 @@ export function DestinationForm({ draft, before, action, isBusy, error, conflict
         {before?.hasCredentials === true && !keeps && <Text size="sm">The stored credentials stay with the former address. Enter those of this one.</Text>}
         {way === 'password' && (
           <Group grow align="flex-start">
-            <TextInput label="User" maxLength={256} {...secretField('user')} />
-            <TextInput label="Password" type="password" maxLength={1_024} {...secretField('password')} autoComplete="new-password" />
+            <TextInput label="User" {...secretField('user')} />
+            <TextInput label="Password" type="password" {...secretField('password')} autoComplete="new-password" />
           </Group>
         )}
-        {way === 'token' && <TextInput label="Token" type="password" maxLength={1_024} {...secretField('token')} autoComplete="new-password" />}
-        {way === 'creds' && <Textarea label="Text of the .creds file" rows={4} maxLength={8_192} spellCheck={false} {...secretField('creds')} />}
+        {way === 'token' && <TextInput label="Token" type="password" {...secretField('token')} autoComplete="new-password" />}
+        {way === 'creds' && <Textarea label="Text of the .creds file" rows={4} spellCheck={false} {...secretField('creds')} />}
         <EventFilterFields draft={draft} error={error}>
           <WholeNumberInput label="Most events a second" placeholder="50000" min={1} max={1_000_000} value={perSecond} onChange={(value) => draft.change({ perSecond: value })} error={faultOf(error, 'perSecond')} />
         </EventFilterFields>

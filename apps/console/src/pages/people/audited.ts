@@ -21,7 +21,7 @@ export const audited: Readonly<Record<string, string>> = {
   'catalog.changePlant': 'Changed a plant',
   'catalog.createPlant': 'Added a plant',
   'catalog.deletePlant': 'Deleted a plant',
-  'catalog.finishImage': 'Added an image to a plant',
+  'catalog.finishImage': 'Sent a picture for a plant',
   'catalog.importPlants': 'Imported a plant',
   'catalog.patchPlant': 'Changed fields of a plant',
   'catalog.reconcilePlants': 'Repaired a plant after a restoration',

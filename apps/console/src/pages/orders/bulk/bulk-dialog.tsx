@@ -113,8 +113,6 @@ function toNextField(event: KeyboardEvent<HTMLElement>): void {
   const fields = [...event.currentTarget.querySelectorAll('input')];
   const next = fields[fields.indexOf(event.target) + 1];
   next?.focus();
-  // What is scanned replaces the number that is there.
-  next?.select();
 }
 
 function resultText({ done, failed, count, isRunning, word }: { readonly done: number; readonly failed: number; readonly count: number; readonly isRunning: boolean; readonly word: string }): string {
@@ -133,7 +131,8 @@ const Row = memo(function Row({ row: { order, state, isFinal, why, requestId }, 
   return (
     <li className={classes['row']} data-state={state}>
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>Order {id} · {counted(quantity, 'unit')} of <bdi>{plant?.name ?? `plant ${plantId}`}</bdi></Text>
-      {number !== undefined && <TextInput size="xs" aria-label={`Tracking number of order ${id}`} required readOnly={state === 'done' || state === 'running' || isFinal} value={number} onChange={({ currentTarget: { value } }) => onNumbers?.({ [id]: value })} />}
+      {/* What is typed or scanned replaces the number that is there. */}
+      {number !== undefined && <TextInput size="xs" aria-label={`Tracking number of order ${id}`} required readOnly={state === 'done' || state === 'running' || isFinal} onFocus={({ currentTarget }) => currentTarget.select()} value={number} onChange={({ currentTarget: { value } }) => onNumbers?.({ [id]: value })} />}
       <Text size="sm" c={state === 'failed' ? 'red' : 'dimmed'} className={classes['result'] ?? ''}>
         {state === 'running' && '…'}
         {state === 'done' && done}

@@ -13,7 +13,7 @@ import { AddedBefore, Numbers, PlantLines, RefusedLines } from './result.js';
 /** Progress and result of an import, with the refused lines. */
 export function ImportProgress({ import: one, onAnother }: { readonly import: PlantImport; readonly onAnother: () => void }): ReactNode {
   const state = useCell(one.state);
-  const { phase, fileName, part, created, updated, unchanged, refused, added } = state;
+  const { phase, fileName, part, created, updated, unchanged, refused, added, unclear } = state;
   const isRunning = phase === 'running';
   useStayHere(isRunning);
   return (
@@ -35,6 +35,7 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
         <Progress value={part * 100} size="lg" color={phase === 'failed' ? 'red' : 'green'} aria-label="Imported part of the file" />
         <Numbers numbers={{ Created: created, Updated: updated, Unchanged: unchanged, Refused: refused }} />
         <AddedBefore count={added} />
+        {unclear > 0 && <Text size="sm" mt="xs">{counted(unclear, 'line was', 'lines were')} sent twice, because no answer came: of the unchanged plants, this import may have made or changed {unclear === 1 ? 'one' : 'as many'}.</Text>}
       </Paper>
       {phase === 'failed' && (state.error instanceof ShopError
         ? <ProblemAlert error={state.error} title="The import was interrupted" />

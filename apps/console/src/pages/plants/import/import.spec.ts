@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Shop, ShopProblem } from '@plant-shop/client';
+import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import fc from 'fast-check';
 import { EXPORTED, headerOf, recordOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
 import { forgetAdded } from './current-import.js';
@@ -133,13 +133,15 @@ interface TestPlant {
 /** Answers as the shop does where a file names a plant twice, or comes twice. */
 class TestShop {
   readonly sent: TestPlant[] = [];
+  /** Whether the next answer to an import is lost. */
+  losesAnswer = false;
   readonly plants = new Map<number, TestPlant>();
   /** Plants by the keys that created them. */
   readonly created = new Map<string, number>();
 
   get client(): Shop {
     return {
-      POST: (path: string, { body, idempotencyKey = '' }: { body: string | TestPlant; idempotencyKey?: string }) => Promise.resolve(typeof body === 'string' ? this.import(path, body) : this.create(body, idempotencyKey)),
+      POST: async (path: string, { body, idempotencyKey = '' }: { body: string | TestPlant; idempotencyKey?: string }) => (typeof body === 'string' ? this.import(path, body) : this.create(body, idempotencyKey)),
       GET: async (_path: string, { params }: { params: { path: { plantId: number } } }) => {
         if (!this.plants.has(params.path.plantId)) throw new ShopProblem({ type: 'http://shop/problems', title: 'No such plant', status: 404, code: 'plant-not-found', requestId: 'r' });
       },
@@ -170,6 +172,10 @@ class TestShop {
       const free = plant.quantity !== undefined && (!before || ids.lastIndexOf(id) === n) && { free: { before: before?.quantity, after: plant.quantity } };
       return { line: n + 1, id, result: !before ? 'created' : before.name === after.name && before.quantity === after.quantity ? 'unchanged' : 'updated', ...(isPreview && { before, after, ...free }) };
     });
+    if (!isPreview && this.losesAnswer) {
+      this.losesAnswer = false;
+      throw new ShopError('unreachable', 'No answer.', { outcome: 'unknown' });
+    }
     return { data: [...answers, { complete: true }].map((one) => `${JSON.stringify(one)}\n`).join('') };
   }
 
@@ -193,6 +199,15 @@ describe('the preview says what the import does', () => {
   }
   const countsOf = ({ preview: { counts }, result: { created, updated, unchanged, refused } }: { preview: DryRun; result: ImportState }): object => ({ preview: counts, result: { created, updated, unchanged, refused } });
   const refusedOf = (lines: DryRun['refused'] | ImportState['refusedLines']): string[] => lines.map(({ number, faults }) => `${String(number)}: ${whyOf(faults)}`);
+
+  it('unless an answer is lost: then it says which plants it may have made', async () => {
+    const shop = new TestShop();
+    shop.losesAnswer = true;
+    const { preview, result } = await importOf(shop, await fileOf('Fern,8001,,25', 'Moss,,A-1,3'));
+    expect(preview.counts).toMatchObject({ created: 2 });
+    expect(result).toMatchObject({ phase: 'done', created: 0, unchanged: 2, unclear: 2 });
+    expect((await importOf(shop, await fileOf('Fern,8001,,25'))).result).toMatchObject({ unchanged: 1, unclear: 0 });
+  });
 
   it('and sends only the first of the lines that name a plant, whatever they name it by', async () => {
     const shop = new TestShop();

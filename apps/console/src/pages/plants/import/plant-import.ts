@@ -28,6 +28,8 @@ export interface ImportState {
   readonly refused: number;
   /** Unchanged plants that the same rows had added before. */
   readonly added: number;
+  /** Unchanged plants whose lines were sent twice: this import may have made or changed them. */
+  readonly unclear: number;
   /** Lines without content, which are skipped. */
   readonly blank: number;
   /** The first refused lines; the report contains all. */
@@ -59,6 +61,8 @@ export class PlantImport {
   readonly state: Cell<ImportState>;
   private readonly refused: Report;
   private stopping = new AbortController();
+  /** Whether lines that are sent may have been taken before: an answer was lost, or cut off. */
+  private isRepeat = false;
   /** Numbers of rows without an id that were sent. */
   private readonly sent = new Set<number>();
 
@@ -71,7 +75,7 @@ export class PlantImport {
     private readonly onEnd: () => void,
   ) {
     this.refused = new Report(reading);
-    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.file.name, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, added: 0, blank: preview.blank, refusedLines: [], plants: [] });
+    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.file.name, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, added: 0, unclear: 0, blank: preview.blank, refusedLines: [], plants: [] });
   }
 
   /** Starts, or continues after the last line taken. */
@@ -121,7 +125,11 @@ export class PlantImport {
         problem = error;
       }
       left = left.slice(taken);
-      if (left.length === 0) return;
+      if (left.length === 0) {
+        this.isRepeat = false;
+        return;
+      }
+      if (!(problem instanceof ShopError && problem.outcome === 'not-done')) this.isRepeat = true;
       failures = taken > 0 ? 0 : failures + 1;
       const pauseMs = pausesMs[failures - 1] ?? (taken > 0 ? 0 : undefined);
       this.stopping.signal.throwIfAborted();
@@ -134,7 +142,7 @@ export class PlantImport {
   private async sendOnce(lines: readonly PlantLine[]): Promise<{ taken: number; problem: unknown }> {
     if (lines[0]?.isNew) return this.createAll(lines);
     const sent = lines.filter(({ fault }) => fault === undefined);
-    const sum = { created: 0, updated: 0, unchanged: 0, refused: 0, added: 0 };
+    const sum = { created: 0, updated: 0, unchanged: 0, refused: 0, added: 0, unclear: 0 };
     const refused = new Map<PlantLine, readonly LineFault[]>();
     const plants: ImportedPlant[] = [];
     let answered = 0;
@@ -152,6 +160,7 @@ export class PlantImport {
       if (source && result.id !== undefined && (result.result === 'created' || result.result === 'updated')) plants.push(plantOf(source, result.result, result.id));
       if (result.result === 'refused' && source) refused.set(source, faultsOfLine(result.problem ?? {}));
     }
+    if (this.isRepeat) sum.unclear = sum.unchanged;
     const next = sent[answered];
     const taken = next ? lines.slice(0, lines.indexOf(next)) : lines;
     for (const line of taken) {
@@ -175,7 +184,7 @@ export class PlantImport {
     const refused = results.filter((one) => typeof one === 'object' && 'faults' in one);
     const created = results.filter((one) => typeof one === 'object' && 'outcome' in one);
     const added = taken - created.length - refused.length;
-    this.count(lines[taken - 1]?.number, { created: created.length, updated: 0, unchanged: added, refused: refused.length, added }, refused, created);
+    this.count(lines[taken - 1]?.number, { created: created.length, updated: 0, unchanged: added, refused: refused.length, added, unclear: 0 }, refused, created);
     const first = outcomes[failed];
     return { taken, problem: first?.status === 'rejected' ? first.reason : undefined };
   }
@@ -224,12 +233,14 @@ export class PlantImport {
       body: lines.map(({ text }) => `${text}\n`).join(''),
       parseAs: 'text',
       deadlineMs: pieceDeadlineMs,
+      // `send` repeats it.
+      retries: 0,
       signal: this.stopping.signal,
     });
     return data;
   }
 
-  private count(lastLine: number | undefined, sum: Pick<ImportState, 'created' | 'updated' | 'unchanged' | 'refused' | 'added'>, refused: readonly RefusedLine[], plants: readonly ImportedPlant[]): void {
+  private count(lastLine: number | undefined, sum: Pick<ImportState, 'created' | 'updated' | 'unchanged' | 'refused' | 'added' | 'unclear'>, refused: readonly RefusedLine[], plants: readonly ImportedPlant[]): void {
     if (lastLine === undefined) return;
     this.refused.add(refused);
     const before = this.state.get();
@@ -240,6 +251,7 @@ export class PlantImport {
       unchanged: before.unchanged + sum.unchanged,
       refused: before.refused + sum.refused,
       added: before.added + sum.added,
+      unclear: before.unclear + sum.unclear,
       refusedLines: before.refusedLines.length >= mostShown ? before.refusedLines : [...before.refusedLines, ...refused].slice(0, mostShown),
       plants: before.plants.length >= mostShown ? before.plants : [...before.plants, ...plants].slice(0, mostShown),
     });
