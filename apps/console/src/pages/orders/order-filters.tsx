@@ -43,7 +43,7 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
     <Group key={cleared} mb="sm" align="flex-end" gap="sm" role="search" aria-label="Filters">
       <TextInput type="search" label="Search" placeholder="Order, tracking, username" leftSection={<IconSearch size={16} aria-hidden />} w={270} maxLength={200} value={draft.q ?? ''} onChange={({ currentTarget: { value } }) => type({ q: value })} />
       <Button hiddenFrom="sm" variant="default" leftSection={<IconFilter size={16} />} aria-expanded={showsAll} onClick={toggle}>Filters</Button>
-      <Group align="flex-end" gap="sm" {...(!showsAll && { visibleFrom: 'sm' })}>
+      <Group align="flex-start" gap="sm" {...(!showsAll && { visibleFrom: 'sm' })}>
         <PlantField label="Plant" placeholder="Name or number" w={260} value={draft.plantId} onChange={(plantId) => type({ plantId })} />
         {seesAll && <UserField label="Owner" placeholder="Anyone" w={140} value={draft.owner ?? ''} onChange={(owner) => type({ owner })} />}
         <TimeInput label="Placed from" w={190} value={draft.from} onChange={(from) => type({ from })} />

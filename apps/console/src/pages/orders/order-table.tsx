@@ -44,7 +44,7 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
   const current = Math.max(0, rows.findIndex(({ id }) => id === selected.current));
   const rangeExtractor = useCallback((range: Range) => [...new Set([...defaultRangeExtractor(range), current])].sort((one, other) => one - other), [current]);
   // The header is above the rows, and as high as one.
-  const virtual = useVirtualizer({ count: rows.length, rangeExtractor, getScrollElement: () => scrolled.current, estimateSize: () => rowHeight, overscan: 6, scrollPaddingStart: rowHeight, scrollPaddingEnd: rowHeight, initialOffset: left?.scrollY ?? 0, getItemKey: (index) => rows[index]?.id ?? index });
+  const virtual = useVirtualizer({ count: rows.length, rangeExtractor, getScrollElement: () => scrolled.current, estimateSize: () => rowHeight, overscan: 3, scrollPaddingStart: rowHeight, scrollPaddingEnd: rowHeight, initialOffset: left?.scrollY ?? 0, getItemKey: (index) => rows[index]?.id ?? index });
   const items = virtual.getVirtualItems();
   const lastShown = items.at(-1)?.index ?? 0;
   useEffect(() => {

@@ -9,7 +9,7 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import { PlantFields } from './plant-fields.js';
 import type { Plant } from './plant-filter.js';
-import { differences, formLabels, formOf, plantOfForm, type PlantFormValues, sameForm } from './plant-form-values.js';
+import { differences, formLabels, formOf, plantOfForm, type PlantFormValues, rebased, sameForm } from './plant-form-values.js';
 import { replacePlant } from './plant-replacement.js';
 import { plantQuery, type Versioned } from './plants-queries.js';
 import { type Edit, useVersionedForm } from './use-versioned-form.js';
@@ -26,6 +26,7 @@ export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Pla
     latest: plant,
     formOf,
     isSame: sameForm,
+    rebase: rebased,
     read: () => client.query({ ...query, staleTime: 0 }),
     write: (form, base) => replacePlant(shop, base, plantOfForm(form, base.value)),
     onSaved: (saved) => {

@@ -27,14 +27,16 @@ export interface VersionedForm<Value, Form> {
 
 /**
  * A form for data that others may change, too. While unchanged, it shows the newest version. Once edited, it keeps the
- * version that the user saw, and a conflict on saving is the user's choice.
+ * version that the user saw. What others changed of it is kept on saving, and a conflict is the user's choice.
  */
-export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, read, write, onSaved }: {
+export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, rebase = (form, seen, newest) => (isSame(form, seen) ? newest : form), read, write, onSaved }: {
   /** Of the draft. */
   readonly name: string;
   readonly latest: Versioned<Value>;
   readonly formOf: (value: Value) => Form;
   readonly isSame: (one: Form, other: Form) => boolean;
+  /** Returns a form in which only what the user changed since `seen` differs from `newest`; by default, the form is one field. */
+  readonly rebase?: (form: Form, seen: Form, newest: Form) => Form;
   /** Reads the newest version, so that it is `latest`. */
   readonly read: () => Promise<Versioned<Value>>;
   /** @throws ShopProblem with status 412 if `base` is outdated */
@@ -48,20 +50,22 @@ export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, re
   const isNews = (one: Versioned<Value>, other: Versioned<Value>): boolean => !isSame(formOf(one.value), formOf(other.value));
   // Fields that the form does not contain may change meanwhile.
   const base = edit && isNews(edit.base, latest) ? edit.base : latest;
-  const form = edit?.form ?? formOf(latest.value);
+  const form = edit ? (theirs ? rebase(edit.form, formOf(base.value), formOf(theirs.value)) : edit.form) : formOf(latest.value);
 
   const saving = useChange({
     isRepeatable: true,
     mutationFn: async (from: Versioned<Value>): Promise<{ saved: Versioned<Value> } | { asks: true }> => {
-      for (let known = from; ; ) {
+      for (let [known, mine] = [from, form]; ; ) {
         try {
-          return { saved: await write(form, known) };
+          return { saved: await write(mine, known) };
         } catch (error) {
           if (!(error instanceof ShopProblem) || error.status !== 412) throw error;
           const newest = await read();
           if (newest.etag === known.etag) throw error;
-          if (isNews(newest, known)) return { asks: true };
-          known = newest;
+          const [seen, now] = [formOf(known.value), formOf(newest.value)];
+          // Otherwise both changed the same to something else.
+          if (!isSame(rebase(mine, seen, now), rebase(now, seen, mine))) return { asks: true };
+          [known, mine] = [newest, rebase(mine, seen, now)];
         }
       }
     },

@@ -32,7 +32,7 @@ export function ImportPage(): ReactNode {
   return (
     <>
       <AnchorLink to="/plants" size="sm">All plants</AnchorLink>
-      <PageHeader title="Import plants" text="Adds the plants of a file. A row with the id of an existing plant replaces that plant. A row with only its external id changes the fields that have a value in the row, and keeps the others. The stock of existing plants changes only where the file has a quantity." />
+      <PageHeader title="Import plants" text="Adds the plants of a file. A row with the id of an existing plant replaces that plant. A row with only its external id changes the fields that have a value in the row, and keeps the others. The stock of existing plants changes only where the file says it." />
       {current instanceof ImportPreview && <PreviewPage preview={current} onImport={() => begin(current)} onAnother={end} />}
       {current instanceof PlantImport && <ImportProgress import={current} onAnother={end} />}
       {!current && <ChooseFile />}
