@@ -28,17 +28,27 @@ function boxesOf() {
     }
     return false;
   };
-  /** What an ancestor cuts off of a box. @param {Element} element @param {DOMRect} box @returns {{ by: Element, scrolls: boolean, down?: boolean } | undefined} */
+  /** What an ancestor cuts off of a box. @param {Element} element @param {DOMRect} box @returns {{ by: Element, scrolls: boolean } | undefined} */
   const cutBy = (element, box) => {
     for (let one = /** @type {Element | null} */ (element); one && one !== document.body; one = one.parentElement) {
       const { overflowX, overflowY, position } = getComputedStyle(one);
       const around = one.getBoundingClientRect();
       if (overflowX !== 'visible' && (box.right > around.right + tolerance || box.left < around.left - tolerance)) return { by: one, scrolls: overflowX !== 'hidden' && overflowX !== 'clip' };
-      if ((overflowY === 'auto' || overflowY === 'scroll') && (box.bottom > around.bottom + tolerance || box.top < around.top - tolerance)) return { by: one, scrolls: true, down: true };
       if ((overflowY === 'hidden' || overflowY === 'clip') && box.bottom > around.bottom + tolerance) return { by: one, scrolls: false };
       if (position === 'fixed') break;
     }
     return undefined;
+  };
+  /** The part of a box that a list around it, which scrolls, shows. @param {Element} element @param {DOMRect} box */
+  const shownOf = (element, box) => {
+    let { top, bottom } = box;
+    for (let one = /** @type {Element | null} */ (element); one && one !== document.body; one = one.parentElement) {
+      const { overflowY, position } = getComputedStyle(one);
+      const around = one.getBoundingClientRect();
+      if (overflowY === 'auto' || overflowY === 'scroll') [top, bottom] = [Math.max(top, around.top), Math.min(bottom, around.bottom)];
+      if (position === 'fixed') break;
+    }
+    return new DOMRect(box.x, top, box.width, Math.max(0, bottom - top));
   };
   /** The box of the card around an element. @param {Element} element */
   const frameOf = (element) => element.closest('.mantine-Paper-root, .mantine-Card-root')?.getBoundingClientRect();
@@ -59,10 +69,11 @@ function boxesOf() {
     boxes.push({ element, name: `${element.tagName.toLowerCase()} ${element.getAttribute('aria-label') ?? element.textContent?.slice(0, 30) ?? ''}`, box });
   }
   const fixed = (/** @type {Element} */ element) => element.closest('header, nav');
-  const seen = boxes.filter(({ element, name, box }) => {
+  const visible = boxes.map((one) => ({ ...one, box: shownOf(one.element, one.box) })).filter(({ box }) => box.height > 0);
+  const seen = visible.filter(({ element, name, box }) => {
     const cut = cutBy(element, box);
     // A table may be wider than a phone, and a list longer than its place: one scrolls there.
-    if (cut?.scrolls && (cut.down || phone || element.closest('pre, code, [role=listbox], textarea'))) return false;
+    if (cut?.scrolls && (phone || element.closest('pre, code, [role=listbox], textarea'))) return false;
     if (cut) {
       const shown = cut.by.getAttribute('aria-label') ?? cut.by.className;
       // An ellipsis says that there is more, and the whole is a click away. The rest of a number tells it from others.

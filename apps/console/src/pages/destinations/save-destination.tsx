@@ -41,7 +41,8 @@ export function EditDestination({ destination, etag, onClose }: { readonly desti
   const path = { destinationId: destination.id };
   const { draft, save, newer } = useEdit({
     form: `destination ${destination.id}`,
-    values: valuesOf(destination),
+    thing: destination,
+    valuesOf,
     etag,
     put: (body: DestinationInput, header) => shop.PUT('/destinations/{destinationId}', { params: { path, header }, body }),
     read: async () => {

@@ -23,10 +23,6 @@ export const formLabels = { name: 'Name', status: 'Status', category: 'Category'
 export const differences = (one: PlantFormValues, other: PlantFormValues): readonly (keyof PlantFormValues)[] =>
   (Object.keys(formLabels) as (keyof PlantFormValues)[]).filter((field) => JSON.stringify(one[field]) !== JSON.stringify(other[field]));
 
-/** Returns the newest form with what was changed since `seen`. */
-export const rebased = (form: PlantFormValues, seen: PlantFormValues, newest: PlantFormValues): PlantFormValues =>
-  ({ ...newest, ...Object.fromEntries(differences(seen, form).map((field) => [field, form[field]])) });
-
 interface Labelled {
   readonly name: string;
   readonly status: PlantStatus;

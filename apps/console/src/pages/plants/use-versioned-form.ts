@@ -63,9 +63,10 @@ export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, re
           const newest = await read();
           if (newest.etag === known.etag) throw error;
           const [seen, now] = [formOf(known.value), formOf(newest.value)];
-          // Otherwise both changed the same to something else.
-          if (!isSame(rebase(mine, seen, now), rebase(now, seen, mine))) return { asks: true };
-          [known, mine] = [newest, rebase(mine, seen, now)];
+          const merged = rebase(mine, seen, now);
+          // Which of the two came first makes a difference: both changed the same.
+          if (!isSame(merged, rebase(now, seen, mine))) return { asks: true };
+          [known, mine] = [newest, merged];
         }
       }
     },

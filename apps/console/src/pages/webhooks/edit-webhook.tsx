@@ -14,7 +14,8 @@ export function EditWebhook({ webhook, etag, onClose }: { readonly webhook: Webh
   const path = { webhookId: webhook.id };
   const { draft, save, newer } = useEdit({
     form: `webhook ${webhook.id}`,
-    values: valuesOf(webhook),
+    thing: webhook,
+    valuesOf,
     etag,
     put: (body: WebhookInput, header) => shop.PUT('/webhooks/{webhookId}', { params: { path, header }, body }),
     read: async () => {
