@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { misplaced } from './kit/boxes.mjs';
 import { assertShows, Chrome } from './kit/console.mjs';
-import { admin, demoAdmin, fresh } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh } from './kit/people.mjs';
 import { workbookOf } from './kit/workbook.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -243,8 +243,15 @@ describe('a file of plants', () => {
       await confirm(page, '2 plants');
       assert.deepEqual(await figuresOf(page), { Created: '0', Updated: '0', Unchanged: '2', Refused: '2' });
       await page.getByText('The same row has added 1 plant before. It is not added again.').waitFor();
-      // The page forgets what it added, and the shop does not.
+      // A reload forgets neither the result nor what was added.
       await page.reload();
+      await page.getByRole('alert').filter({ hasText: 'list.xlsx was imported' }).getByText('0 plants created, 0 updated, 2 unchanged, 2 refused.').waitFor();
+      await page.locator('input[type=file]').setInputFiles(path);
+      await page.getByText('The same row has added 1 plant before. It is not added again.').waitFor();
+      assert.deepEqual(await figuresOf(page), { New: '0', Changed: '0', Unchanged: '2', Refused: '2' });
+      // Another tab knows nothing of it, and the shop does.
+      await page.evaluate(() => sessionStorage.clear());
+      await page.goto(`${address}/console/plants/import`);
       await page.locator('input[type=file]').setInputFiles(path);
       await page.getByText('It does not add a row again that says the same.').waitFor();
       await confirm(page, '2 plants');
@@ -255,6 +262,35 @@ describe('a file of plants', () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
+    await visit.leave();
+  });
+
+  test('whose import gets no answer says so, and after a reload how far it came', async () => {
+    const word = fresh('Halfway');
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    const list = Buffer.from(`name\n${word}\n`);
+    await choose(page, 'halfway.csv', list);
+    // The shop adds the plant, and nobody hears of it.
+    const added = new Promise((resolve) => void page.route(/\/v3\/plant$/, async (route) => resolve(await route.fetch())));
+    await page.getByRole('button', { name: 'Import 1 plant' }).click();
+    await added;
+    await page.getByText('The shop takes no lines at the moment.').waitFor();
+    await visit.assertAccessible();
+    page.on('dialog', (dialog) => void dialog.accept());
+    await page.reload();
+    await page.unroute(/\/v3\/plant$/);
+    const notice = page.getByRole('alert').filter({ hasText: 'The import of halfway.csv is not complete' });
+    await notice.getByText('No answer had come when the page was closed.').waitFor();
+    await visit.assertAccessible();
+    await choose(page, 'halfway.csv', list);
+    await confirm(page, '1 plant');
+    assert.deepEqual(await figuresOf(page), { Created: '0', Updated: '0', Unchanged: '1', Refused: '0' });
+    assert.deepEqual(await namesOf(word), [word]);
+    await page.getByRole('button', { name: 'Import another file' }).click();
+    await page.reload();
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
     await visit.leave();
   });
 

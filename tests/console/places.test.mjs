@@ -127,6 +127,42 @@ describe('the place', () => {
     await visit.leave();
   });
 
+  test('in a list has one filter more with each step, which Back undoes', async () => {
+    await admin.POST('/store/order', { body: { plantId: await newPlant() } });
+    const visit = await chrome.visit(demoAdmin, { path: '/orders?tab=all' });
+    const { page } = visit;
+    const filters = page.getByRole('search', { name: 'Filters' });
+    /** @param {RegExp} wanted */
+    const shows = (wanted) => page.waitForFunction((source) => new RegExp(source).test(location.search), wanted.source);
+    const search = filters.getByLabel('Search', { exact: true });
+    await search.fill('ad');
+    await shows(/^\?(?=.*q=ad(&|$))/);
+    await search.fill('admin');
+    await shows(/q=admin/);
+    await filters.getByText('placed', { exact: true }).click();
+    await shows(/status=placed/);
+    await page.getByRole('button', { name: 'Placed', exact: true }).click();
+    await shows(/sort=placedAt/);
+    await page.getByRole('tab', { name: /^Refund due/ }).click();
+    await shows(/tab=refund/);
+    for (const [wanted, typed] of /** @type {const} */ ([[/sort=placedAt/, 'admin'], [/^(?!.*sort).*status=placed/, 'admin'], [/^(?!.*status).*q=admin/, 'admin'], [/^\?tab=all$/, '']])) {
+      await page.goBack();
+      await shows(wanted);
+      await page.waitForFunction((value) => document.querySelector('input[type=search]') instanceof HTMLInputElement && /** @type {HTMLInputElement} */ (document.querySelector('input[type=search]')).value === value, typed);
+    }
+    await page.goForward();
+    await shows(/q=admin/);
+    await page.goto(`${address}/console/plants`);
+    await page.getByRole('combobox', { name: 'Order' }).click();
+    await page.getByRole('option', { name: 'By name' }).click();
+    await shows(/sort=name/);
+    await page.goBack();
+    await shows(/^$/);
+    await heading(page, 'Plants').waitFor();
+    assert.equal(await page.getByRole('combobox', { name: 'Order' }).inputValue(), 'Newest first');
+    await visit.leave();
+  });
+
   test('in the plants is the same after Back', async () => {
     const word = fresh('Scrolled').replaceAll('-', '');
     const lines = Array.from({ length: 300 }, (_, n) => `${JSON.stringify({ id: 7_000_000_000_000 + Math.floor(Math.random() * 1e12), name: `${word} ${n}` })}\n`).join('');

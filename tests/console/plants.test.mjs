@@ -336,6 +336,22 @@ describe('plants', () => {
     await visit.leave();
   });
 
+  test('with long names are shown whole on a phone, one below the other', async () => {
+    const word = fresh('Long').replaceAll('-', '');
+    const names = ['Giant white bird of paradise with split leaves, 180 to 200 cm', 'fern', 'Variegated Swiss cheese plant, two cuttings in one pot'].map((name) => `${word} ${name}`);
+    for (const name of names) await admin.POST('/plant', { body: { name, photoUrls: [] } });
+    const visit = await chrome.visit(demoAdmin, { path: `/plants?q=${word}&sort=name`, viewport: { width: 390, height: 844 } });
+    const { page } = visit;
+    await page.getByRole('link', { name: names[2] ?? '', exact: true }).waitFor();
+    const rows = await page.locator('[data-index]').evaluateAll((all) => all.map((row) => {
+      const [link, { top, bottom }] = [row.querySelector('a'), row.getBoundingClientRect()];
+      return { top, bottom, text: link?.textContent, isCut: link && (link.scrollHeight > link.clientHeight + 1 || link.scrollWidth > link.clientWidth + 1) };
+    }));
+    assert.deepEqual(rows.map(({ text, isCut }) => ({ text, isCut })), [...names].sort((one, other) => one.localeCompare(other)).map((text) => ({ text, isCut: false })));
+    for (const [n, { top }] of rows.entries()) if (n > 0) assert.ok(Math.abs(top - (rows[n - 1]?.bottom ?? 0)) < 1, `row ${n + 1}`);
+    await visit.leave();
+  });
+
   test('many lines can be imported while the page stays responsive; a report lists the refused ones', { timeout: 300_000 }, async () => {
     const word = randomWord();
     const first = 5_000_000_000_000 + Math.floor(Math.random() * 1e12);

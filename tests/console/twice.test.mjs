@@ -95,6 +95,15 @@ describe('what is submitted twice', () => {
     await page.getByRole('button', { name: 'Send a test' }).click();
     await page.getByRole('row', { name: /delivered Test/ }).nth(1).waitFor();
     assert.equal(counted.requests, 2);
+    // The second click of a double click on a busy button is one on the page around it.
+    await page.route(/\/test$/, async (route) => {
+      await new Promise((resolve) => void setTimeout(resolve, 500));
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Send a test' }).dblclick({ delay: 50 });
+    await page.getByRole('row', { name: /delivered Test/ }).nth(2).waitFor();
+    await page.waitForFunction(() => document.activeElement?.textContent === 'Send a test');
+    assert.equal(counted.requests, 3);
     await visit.leave();
   });
 

@@ -225,7 +225,7 @@ describe('the webhooks pages', () => {
     await page.getByRole('combobox', { name: 'Owner' }).fill(`${partner.username}x`);
     await page.getByText(`No user is called ${partner.username}x`).waitFor();
     await page.goto(`${address}/console/orders/${order.id}`);
-    await page.getByRole('row', { name: `Partner ${partner.username} · An order is placed` }).waitFor();
+    await page.getByRole('row', { name: `Partner ${partner.username} · Placed` }).waitFor();
     // The order may be in deliveries of its owner’s webhooks, and of the reader’s.
     await page.getByRole('link', { name: 'all webhooks' }).click();
     await page.getByRole('row', { name: /^Partner http/ }).waitFor();

@@ -2,6 +2,9 @@ const focusable = 'a[href], button, input, select, textarea, [tabindex]';
 /** What screen readers can name: elsewhere, nobody would know where they are. */
 const named = 'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, main, [aria-label], [aria-labelledby]';
 
+/** What has the focus when nothing in it has. */
+const surroundings = 'body, main, [role=dialog]';
+
 /** Where the focus was: the element, then what surrounds it. */
 type Place = readonly Element[];
 
@@ -16,11 +19,13 @@ export function keepFocus(): () => void {
 
   const note = ({ target }: FocusEvent): void => {
     if (!(target instanceof Element)) return;
+    // A second click on a busy button is one on what surrounds it.
+    if (target.matches(surroundings) && last[0]?.matches('[data-loading]') && isThere(last[0])) return;
     last = placeOf(target);
     places.set(target.closest('[role=dialog]') ?? document.body, last);
   };
   const restore = (): void => {
-    if (document.activeElement !== document.body || last.length === 0) return;
+    if (!document.activeElement?.matches(surroundings) || last.length === 0) return;
     const dialog = [...document.querySelectorAll('[role=dialog]')].at(-1);
     const before = places.get(dialog ?? document.body) ?? [];
     for (const [element] of [last, before]) {

@@ -59,7 +59,7 @@ export function KeptPages(): ReactNode {
           </div>
         </Activity>
       ))}
-      {!isKept && <Outlet />}
+      {!isKept && <PageSearch value={{ ...open?.search }}><Outlet /></PageSearch>}
     </>
   );
 }

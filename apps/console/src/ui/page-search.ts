@@ -1,8 +1,33 @@
 import { useDebouncedCallback } from '@mantine/hooks';
-import { createContext, useEffect, useRef, useState } from 'react';
+import { useNavigate } from '@tanstack/react-router';
+import { createContext, use, useEffect, useRef, useState } from 'react';
+
+/** Characters of a search that the shop takes. */
+export const mostSearched = 200;
+
+export const tooLong = (text = ''): string | undefined => (text.trim().length > mostSearched ? `Only the first ${mostSearched} characters are searched for.` : undefined);
 
 /** The search of a page's address, also of a page that is kept while another is shown. */
 export const PageSearch = createContext<Readonly<Record<string, unknown>>>({});
+
+/** Filters that are typed, of any page. */
+const typed = ['q', 'owner', 'by', 'to', 'from', 'before', 'order'];
+
+/** Whether a change of the filters only goes on with a text that was begun. "Back" undoes each other change by itself. */
+export const isTypedOn = (before: object, after: object): boolean => {
+  const [was, is] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
+  return [...new Set([...was.keys(), ...is.keys()])].every((name) => JSON.stringify(was.get(name)) === JSON.stringify(is.get(name)) || (typed.includes(name) && was.has(name) && is.has(name)));
+};
+
+/** The filters in the address of a page, and what changes some of them. @param read omits empty and invalid values */
+export function useFilters<Filters extends object>(read: (search: Record<string, unknown>) => Filters): readonly [filters: Filters, change: (change: Readonly<Record<string, unknown>>) => void] {
+  const filters = read(use(PageSearch));
+  const navigate = useNavigate();
+  return [
+    filters,
+    (change) => void navigate({ to: '.', search: (before: object) => read({ ...before, ...change }), replace: isTypedOn(filters, read({ ...filters, ...change })), resetScroll: false }),
+  ];
+}
 
 /**
  * The text of a filter's field, applied once the user has stopped typing.

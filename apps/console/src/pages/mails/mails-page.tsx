@@ -2,21 +2,19 @@ import { Button, Center, Group, SegmentedControl, Select } from '@mantine/core';
 import { IconMail } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
 import { type InfiniteData, useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
-import { type ReactNode, use } from 'react';
+import type { ReactNode } from 'react';
 import { useMay, useShop } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 import { PageHeader } from '../../ui/page-header.js';
-import { PageSearch, useTypedFilter } from '../../ui/page-search.js';
+import { useFilters, useTypedFilter } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { UserField } from '../../ui/user-field.js';
 import { MailTable } from './mail-table.js';
 import { type Mail, mailKinds, mailStates } from './mail-kinds.js';
-import { type MailsSearch, mailsSearch } from './mails-search.js';
+import { mailsSearch } from './mails-search.js';
 
-const route = getRouteApi('/mails');
 /** Delay after the last keystroke. */
 const typingMs = 400;
 const pageSize = 50;
@@ -36,11 +34,9 @@ export function MailsPage(): ReactNode {
 }
 
 function Mails(): ReactNode {
-  const { state: askedState, kind: askedKind, to } = mailsSearch(use(PageSearch));
+  const [{ state: askedState, kind: askedKind, to }, apply] = useFilters(mailsSearch);
   const state = mailStates.find((one) => one === askedState);
   const kind = kinds.find(({ value }) => value === askedKind)?.value;
-  const navigate = route.useNavigate();
-  const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: MailsSearch) => mailsSearch({ ...before, ...change }), replace: true });
   const [typed, type] = useTypedFilter(to ?? '', (text) => apply({ to: text }), typingMs);
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useMails({ state, kind, to });
   const mails = data?.pages.flatMap((page) => page.entries) ?? [];

@@ -10,10 +10,12 @@ import { Time } from '../../ui/time.js';
 import { attemptText } from '../webhooks/delivery-details.js';
 import { eventLabel } from '../webhooks/event-labels.js';
 import { nameOf } from '../webhooks/webhook-reads.js';
-import { useOrderDeliveries } from './queries.js';
+import { titleOf } from './order-timeline.js';
+import { type TimelineEntry, useOrderDeliveries } from './queries.js';
 
 /** Deliveries of this order's events to the user's own webhooks, and for staff to its owner's. */
-export function OrderDeliveries({ order }: { readonly order: Order }): ReactNode {
+/** @param timeline names the step that an event tells of */
+export function OrderDeliveries({ order, timeline = [] }: { readonly order: Order; readonly timeline: readonly TimelineEntry[] | undefined }): ReactNode {
   const { data, error } = useOrderDeliveries(order);
   const seesOwners = useMay('manage:orders');
   if (!useMay('webhooks')) return null;
@@ -27,13 +29,15 @@ export function OrderDeliveries({ order }: { readonly order: Order }): ReactNode
           <Table>
             <Table.Thead><Table.Tr><Table.Th>To</Table.Th><Table.Th>State</Table.Th><Table.Th>Last attempt</Table.Th></Table.Tr></Table.Thead>
             <Table.Tbody>
-              {data.map(({ id, webhook, eventType, state, attempts }) => {
+              {data.map(({ id, webhook, eventId, eventType, state, attempts }) => {
+                const step = timeline.find((one) => one.eventId === eventId);
+                const event = step ? titleOf(step) : eventType === undefined ? '' : eventLabel(eventType);
                 const last = attempts.at(-1);
                 return (
                   <Table.Tr key={`${webhook.id} ${id}`}>
                     <Table.Td miw={110} style={{ overflowWrap: 'anywhere' }}>
                       <AnchorLink to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} inherit>{nameOf(webhook)}</AnchorLink>
-                      {(webhook.owner !== undefined || eventType !== undefined) && <Text size="xs" c="dimmed">{[webhook.owner, eventType === undefined ? '' : eventLabel(eventType)].filter(Boolean).join(' · ')}</Text>}
+                      <Text size="xs" c="dimmed">{[webhook.owner, event].filter(Boolean).join(' · ')}</Text>
                     </Table.Td>
                     <Table.Td><StatusBadge status={state} /></Table.Td>
                     <Table.Td style={{ overflowWrap: 'anywhere' }}>{last === undefined ? <Text span inherit c="dimmed">{state === 'pending' ? 'Waiting for its turn' : 'None'}</Text> : <>{attemptText(last)} <Text span inherit c="dimmed"><Time at={last.at} /></Text></>}</Table.Td>

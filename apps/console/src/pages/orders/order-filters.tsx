@@ -2,6 +2,7 @@ import { Button, Chip, Group, Input, TextInput } from '@mantine/core';
 import { useDebouncedCallback, useDisclosure } from '@mantine/hooks';
 import { IconFilter, IconSearch, IconX } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { tooLong } from '../../ui/page-search.js';
 import { PlantField } from '../../ui/plant-field.js';
 import { TimeInput } from '../../ui/time-input.js';
 import { UserField } from '../../ui/user-field.js';
@@ -41,7 +42,7 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
   const isNarrowed = Object.keys(draft).some((name) => name !== 'sort' && name !== 'tab');
   return (
     <Group key={cleared} mb="sm" align="flex-end" gap="sm" role="search" aria-label="Filters">
-      <TextInput type="search" label="Search" placeholder="Order, tracking, username" leftSection={<IconSearch size={16} aria-hidden />} w={270} maxLength={200} value={draft.q ?? ''} onChange={({ currentTarget: { value } }) => type({ q: value })} />
+      <TextInput type="search" label="Search" placeholder="Order, tracking, username" leftSection={<IconSearch size={16} aria-hidden />} w={270} error={tooLong(draft.q)} value={draft.q ?? ''} onChange={({ currentTarget: { value } }) => type({ q: value })} />
       <Button hiddenFrom="sm" variant="default" leftSection={<IconFilter size={16} />} aria-expanded={showsAll} onClick={toggle}>Filters</Button>
       <Group align="flex-start" gap="sm" {...(!showsAll && { visibleFrom: 'sm' })}>
         <PlantField label="Plant" placeholder="Name or number" w={260} value={draft.plantId} onChange={(plantId) => type({ plantId })} />

@@ -36,7 +36,7 @@ export function OrderPage(): ReactNode {
               <Stack>
                 <OrderFacts order={order.data} />
                 <OrderRefunds orderId={id} refunds={refunds.data ?? []} error={refunds.error} />
-                <OrderDeliveries order={order.data} />
+                <OrderDeliveries order={order.data} timeline={timeline.data} />
               </Stack>
             </Grid.Col>
             <Grid.Col span={{ base: 12, lg: 6 }}><OrderTimeline orderId={id} entries={timeline.data} error={timeline.error} /></Grid.Col>

@@ -1,4 +1,5 @@
 import type { components, ListQuery } from '@plant-shop/client';
+import { mostSearched } from '../../ui/page-search.js';
 import type { Order, OrderStatus } from '../../shop/day.js';
 import { type OrderFilter, type OrderTab, statusesOf } from './order-filter.js';
 
@@ -34,7 +35,7 @@ export const isOldestFirst = ({ tab, sort }: TabFilter): boolean => (sort === un
 /** The orders of all tabs. @param seesAll whether the user may read all orders */
 export const toCountQuery = ({ q, plantId, owner, from, before }: OrderFilter, seesAll: boolean): Pick<ListQuery<'/store/order'>, 'owner' | 'q' | 'plantId' | 'placedFrom' | 'placedBefore'> => ({
   ...(seesAll && { owner: owner ?? '*' }),
-  ...(q !== undefined && { q }),
+  ...(q !== undefined && { q: q.slice(0, mostSearched) }),
   ...(plantId !== undefined && { plantId }),
   ...(from !== undefined && { placedFrom: from }),
   ...(before !== undefined && { placedBefore: before }),

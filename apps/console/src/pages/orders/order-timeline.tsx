@@ -56,7 +56,7 @@ export function OrderTimeline({ orderId, entries, error }: { readonly orderId: n
   );
 }
 
-function titleOf({ reason, newStatus, owner }: TimelineEntry): string {
+export function titleOf({ reason, newStatus, owner }: TimelineEntry): string {
   if (reason === 'transferred') return owner === undefined ? 'Transferred' : `Transferred to ${owner}`;
   return steps[reason] ?? (newStatus === 'cancelled' ? `Cancelled: ${reason.replace(/^cancelled: /, '')}` : reason);
 }

@@ -9,7 +9,7 @@ import { LiveBadge } from '../../ui/live-badge.js';
 import { Loading } from '../../ui/loading.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
-import { PageSearch } from '../../ui/page-search.js';
+import { isTypedOn, PageSearch } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SavedViews } from '../../ui/saved-views.js';
 import { BulkBar } from './bulk/bulk-bar.js';
@@ -66,11 +66,11 @@ export function OrdersPage(): ReactNode {
         <Button variant="default" leftSection={<IconRefresh size={16} />} onClick={() => list.start()}>Refresh</Button>
       </PageHeader>
       <OrderTabs tab={tab} counts={counts} onChange={(wanted) => void navigate({ search: toOrderFilter({ ...search, tab: wanted, sort: undefined }) })}>
-        <OrderFilters filter={filter} seesAll={seesAll} onChange={(changed) => void navigate({ search: { ...changed, tab }, replace: true })} />
+        <OrderFilters filter={filter} seesAll={seesAll} onChange={(changed) => void navigate({ search: { ...changed, tab }, replace: isTypedOn(filter, { ...changed, tab }) })} />
         {isNobody ? <EmptyState icon={IconPackage} title={`No user is called ${filter.owner ?? ''}`} text="Choose a name of the list, or write the whole username." /> : <ProblemAlert error={fault} title="The orders could not be loaded" />}
         {rows.length > 0 && (
           <>
-            <OrderTable key={key} rows={rows} tab={tab} isEnd={isEnd} isLoading={isLoading} isOldestFirst={isOldest} seesAll={seesAll} selection={selection} onMore={() => void list.loadMore()} onSort={() => void navigate({ search: { ...search, tab, sort: isOldest ? '-placedAt' : 'placedAt' }, replace: true })} />
+            <OrderTable key={key} rows={rows} tab={tab} isEnd={isEnd} isLoading={isLoading} isOldestFirst={isOldest} seesAll={seesAll} selection={selection} onMore={() => void list.loadMore()} onSort={() => void navigate({ search: { ...search, tab, sort: isOldest ? '-placedAt' : 'placedAt' } })} />
             <BulkBar desk={desk} list={list} rows={rows} isEnd={isEnd} total={total} selection={selection} />
             <Text size="sm" c="dimmed" className="numbers" role="status">{formatNumber(rows.length)}{isEnd ? '' : total === undefined ? '+' : ` of ${formatNumber(total)}`} {rows.length === 1 && isEnd ? 'order' : 'orders'}</Text>
           </>

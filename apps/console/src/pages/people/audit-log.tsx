@@ -1,12 +1,12 @@
 import { ActionIcon, Anchor, Button, Center, CopyButton, Group, Paper, Select, Table, Text } from '@mantine/core';
 import { IconCheck, IconCopy, IconHistory } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
-import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, use } from 'react';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { usePlantName } from '../../shop/plant-name.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
-import { PageSearch, useTypedFilter } from '../../ui/page-search.js';
+import { useFilters, useTypedFilter } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { TimeInput } from '../../ui/time-input.js';
@@ -14,17 +14,14 @@ import { UserField } from '../../ui/user-field.js';
 import { AuditExport } from './audit-export.js';
 import { actorText, audited, credentialText, targetOf, wordsOf } from './audited.js';
 import { type AuditEntry, useApplicationNames, useAudit } from './people-reads.js';
-import { type PeopleSearch, peopleSearch } from './people-search.js';
+import { peopleSearch } from './people-search.js';
 
-const route = getRouteApi('/people');
 /** Delay after the last keystroke. */
 const typingMs = 400;
 
 /** The audit log, newest first. */
 export function AuditLog(): ReactNode {
-  const { by, operation, from, to } = peopleSearch(use(PageSearch));
-  const navigate = route.useNavigate();
-  const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true });
+  const [{ by, operation, from, to }, apply] = useFilters(peopleSearch);
   const [typed, type] = useTypedFilter(by ?? '', (text) => apply({ by: text }), typingMs);
   const filter = { by, operation, from, to };
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useAudit(filter);

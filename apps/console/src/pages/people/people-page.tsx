@@ -32,7 +32,7 @@ function Everybody(): ReactNode {
   const navigate = route.useNavigate();
   const open = (value: string | null): void => {
     const wanted = tabs.find((one) => one === value);
-    void navigate({ search: wanted === undefined || wanted === 'users' ? {} : { tab: wanted }, replace: true });
+    void navigate({ search: wanted === undefined || wanted === 'users' ? {} : { tab: wanted } });
   };
   return (
     <Tabs value={tab} onChange={open} keepMounted={false}>

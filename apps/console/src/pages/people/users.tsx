@@ -1,24 +1,21 @@
 import { Anchor, Button, Center, Group, Paper, Select, Table, TextInput } from '@mantine/core';
 import { IconSearch, IconUsers } from '@tabler/icons-react';
-import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, use } from 'react';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
-import { PageSearch, useTypedFilter } from '../../ui/page-search.js';
+import { useFilters, useTypedFilter } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
-import { type PeopleSearch, peopleSearch, roles } from './people-search.js';
+import { peopleSearch, roles } from './people-search.js';
 import { type User, useUsers } from './people-reads.js';
 import { RoleBadge } from './role-badge.js';
 
-const route = getRouteApi('/people');
 /** Delay after the last keystroke. */
 const typingMs = 250;
 
 /** All users, filtered by name and role. */
 export function Users(): ReactNode {
-  const { q, role } = peopleSearch(use(PageSearch));
-  const navigate = route.useNavigate();
-  const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true });
+  const [{ q, role }, apply] = useFilters(peopleSearch);
   const [typed, type] = useTypedFilter(q ?? '', (text) => apply({ q: text }), typingMs);
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useUsers({ q, role });
   const users = data?.pages.flatMap((page) => page.entries) ?? [];

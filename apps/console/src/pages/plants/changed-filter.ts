@@ -1,3 +1,4 @@
+import { mostSearched } from '../../ui/page-search.js';
 import { type Plant, type PlantFilter, type PlantStatus, readPlantFilter } from './plant-filter.js';
 
 // What the pages do with the search. The first load has only what reads it from the URL.
@@ -17,7 +18,7 @@ export const sortOf = ({ q, stock, sort }: PlantFilter): NonNullable<PlantFilter
 
 /** Returns the API's query parameters. */
 export const queryOf = ({ q, status, tags, category }: PlantFilter): { q?: string; status?: PlantStatus[]; tags?: string[]; category?: string } => ({
-  ...(q !== undefined && { q }),
+  ...(q !== undefined && { q: q.slice(0, mostSearched) }),
   ...(status && { status: [...status] }),
   ...(tags && { tags: [...tags] }),
   ...(category !== undefined && { category }),

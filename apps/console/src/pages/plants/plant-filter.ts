@@ -43,7 +43,7 @@ export function readPlantFilter(search: Readonly<Record<string, unknown>>): Plan
 /** The router parses `q=12` as a number. */
 const textOf = (value: unknown): string | undefined => {
   const text = typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
-  return text === '' ? undefined : text.slice(0, 200);
+  return text === '' ? undefined : text;
 };
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : value === undefined ? [] : [value]);

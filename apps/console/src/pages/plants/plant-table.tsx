@@ -10,6 +10,7 @@ import classes from './plant-table.module.css';
 import { StockCell } from './stock-cell.js';
 import { useLiveStock } from './plants-queries.js';
 
+/** A row's height in pixels, unless its name needs more lines. */
 const rowHeight = 52;
 /** Loads more when this many rows are left below. */
 const nearEnd = 40;
@@ -56,20 +57,20 @@ export function PlantTable({ plants, isComplete, onNearEnd }: { readonly plants:
       <div role="rowgroup" ref={body} onKeyDown={onKeyDown} onBlur={() => setWanted(undefined)} style={{ height: rows.getTotalSize(), position: 'relative' }}>
         {shown.map(({ index, start }) => {
           const plant = plants[index];
-          return plant && <Row key={plant.id} plant={plant} index={index} top={start - scrollMargin} hasStock={hasStock} />;
+          return plant && <Row key={plant.id} plant={plant} index={index} top={start - scrollMargin} hasStock={hasStock} measure={rows.measureElement} />;
         })}
       </div>
     </div>
   );
 }
 
-function Row({ plant, index, top, hasStock }: { readonly plant: Plant; readonly index: number; readonly top: number; readonly hasStock: boolean }): ReactNode {
+function Row({ plant, index, top, hasStock, measure }: { readonly plant: Plant; readonly index: number; readonly top: number; readonly hasStock: boolean; readonly measure: (row: HTMLElement | null) => void }): ReactNode {
   return (
-    <div role="row" aria-rowindex={index + 2} data-index={index} className={classes['row']} style={{ position: 'absolute', width: '100%', height: rowHeight, transform: `translateY(${top}px)` }}>
+    <div role="row" ref={measure} aria-rowindex={index + 2} data-index={index} className={classes['row']} style={{ position: 'absolute', width: '100%', minHeight: rowHeight, transform: `translateY(${top}px)` }}>
       <div role="cell" className={classes['name']}>
         <PlantPicture photoUrls={plant.photoUrls} />
         <div style={{ minWidth: 0 }}>
-          <AnchorLink to="/plants/$plantId" params={{ plantId: String(plant.id) }} underline="hover" fw={500} size="sm" truncate display="block" title={plant.name}>{plant.name}</AnchorLink>
+          <AnchorLink to="/plants/$plantId" params={{ plantId: String(plant.id) }} underline="hover" fw={500} size="sm" lh={1.25} lineClamp={6} style={{ overflowWrap: 'anywhere', hyphens: 'auto' }} title={plant.name}>{plant.name}</AnchorLink>
           <Text size="xs" c="dimmed" className="numbers">{plant.id}{hasStock && plant.status !== 'available' && <Box component="span" hiddenFrom="sm"> · {plant.status}</Box>}</Text>
         </div>
       </div>

@@ -2,17 +2,17 @@ import { Box, Button, Flex, Group, Select, Text, TextInput } from '@mantine/core
 import { useDisclosure } from '@mantine/hooks';
 import { IconFilter, IconLeaf, IconPlus, IconSearch, IconUpload } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, use, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { useMay } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
-import { PageSearch, useTypedFilter } from '../../ui/page-search.js';
+import { tooLong, useFilters, useTypedFilter } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SavedViews } from '../../ui/saved-views.js';
 import { ExportMenu } from './export/export-menu.js';
-import { changedFilter, isFiltered, sortOf } from './changed-filter.js';
+import { isFiltered, sortOf } from './changed-filter.js';
 import { type PlantFilter, plantSorts, readPlantFilter } from './plant-filter.js';
 import { PlantFacets } from './plant-facets.js';
 import { PlantTable } from './plant-table.js';
@@ -24,10 +24,9 @@ const typingMs = 200;
 
 export function PlantsPage(): ReactNode {
   const mayWrite = useMay('write:plants');
-  const filter = readPlantFilter(use(PageSearch));
+  const [filter, change] = useFilters(readPlantFilter);
   const navigate = route.useNavigate();
   const [showsFilters, { toggle }] = useDisclosure();
-  const change = (changed: Parameters<typeof changedFilter>[1]): void => void navigate({ search: (before) => changedFilter(before, changed), replace: true, resetScroll: false });
   return (
     <>
       <PageHeader title="Plants" text="What the shop sells.">
@@ -56,7 +55,7 @@ export function PlantsPage(): ReactNode {
             />
             <SavedViews list="plants" current={filter} read={readPlantFilter} onOpen={(view) => void navigate({ search: view })} />
           </Group>
-          <FoundPlants filter={filter} onClear={() => void navigate({ search: {}, replace: true })} />
+          <FoundPlants filter={filter} onClear={() => void navigate({ search: {} })} />
         </div>
       </Flex>
     </>
@@ -74,7 +73,7 @@ function SearchField({ q, onChange }: { readonly q: string; readonly onChange: (
       label="Search"
       placeholder="Name, tag or category"
       leftSection={<IconSearch size={16} aria-hidden />}
-      maxLength={200}
+      error={tooLong(text)}
       value={text}
       onChange={({ currentTarget: { value } }) => type(value)}
       style={{ flex: 1, minWidth: 200 }}

@@ -1,13 +1,12 @@
 import { Group, MultiSelect, Paper, Select, TextInput } from '@mantine/core';
-import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
+import { useFilters } from '../../ui/page-search.js';
 import { PlantField } from '../../ui/plant-field.js';
 import { useAppliedSoon } from '../../ui/use-applied-soon.js';
 import { wholeNumber } from '../../ui/whole-number.js';
 import { WholeNumberInput } from '../../ui/whole-number-input.js';
-import { eventTypes, orderStatuses, type StreamSearch, streamSearch } from './stream-search.js';
+import { eventTypes, orderStatuses, streamSearch } from './stream-search.js';
 
-const route = getRouteApi('/stream');
 /** Delay after the last keystroke, since each filter opens a new connection. */
 const typingMs = 400;
 
@@ -18,8 +17,7 @@ const places = [
 ];
 
 export function StreamFilters(): ReactNode {
-  const { types, plant, order, status, from } = route.useSearch();
-  const navigate = route.useNavigate();
+  const [{ types, plant, order, status, from }, apply] = useFilters(streamSearch);
   const [cursor, setCursor] = useState('');
   const [typedOrder, setTypedOrder] = useState(String(order ?? ''));
   // Chosen, but without a cursor yet.
@@ -30,9 +28,6 @@ export function StreamFilters(): ReactNode {
     if (placeOf(from) === 'cursor') setCursor(from ?? '');
   }, [from]);
   useEffect(() => setTypedOrder((typed) => (wholeNumber(typed, { min: 1 }) === order ? typed : String(order ?? ''))), [order]);
-  const apply = (change: Readonly<Record<string, unknown>>): void => {
-    void navigate({ search: (before: StreamSearch) => streamSearch({ ...before, ...change }), replace: true });
-  };
   const applySoon = useAppliedSoon(apply, typingMs);
   return (
     <Paper withBorder p="sm" mb="sm">

@@ -1,24 +1,22 @@
 import { Badge, Button, Grid, Group, Text } from '@mantine/core';
 import { IconActivity, IconClearAll, IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
 import { ShopProblem } from '@plant-shop/client';
-import { getRouteApi } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import { type ReactNode, use, useEffect, useMemo, useState } from 'react';
 import { useCell, useSession, useShop } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { PageSearch } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { EventList } from './event-list.js';
 import { FramePanel } from './frame-panel.js';
 import { StreamFilters } from './stream-filters.js';
-import { filterOf } from './stream-search.js';
+import { filterOf, streamSearch } from './stream-search.js';
 import { bufferSize, maxEntries, Tail, type TailEntry, type TailSnapshot } from './tail.js';
-
-const route = getRouteApi('/stream');
 
 export function StreamPage(): ReactNode {
   const shop = useShop();
-  const search = route.useSearch();
+  const search = streamSearch(use(PageSearch));
   const wanted = JSON.stringify(search);
   // Another filter is another stream.
   const tail = useMemo(() => new Tail(shop, filterOf(JSON.parse(wanted) as typeof search)), [shop, wanted]);

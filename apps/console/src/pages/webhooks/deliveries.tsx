@@ -1,25 +1,22 @@
 import { Button, Center, Checkbox, Group, Paper, SegmentedControl, Table, Text, Title, VisuallyHidden } from '@mantine/core';
 import { IconMailFast } from '@tabler/icons-react';
-import { getRouteApi } from '@tanstack/react-router';
 import { Fragment, type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { formatNumber } from '../../ui/numbers.js';
+import { useFilters } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
-import { deliveryStates } from './webhooks-search.js';
+import { deliveriesSearch, deliveryStates } from './webhooks-search.js';
 import { DeliveryDetails } from './delivery-details.js';
 import { DeliveryRow } from './delivery-row.js';
 import { ResendDialog, ResendFailed } from './resend-dialog.js';
 import { mostResent, ResendRun } from './resend-run.js';
 import { type Delivery, type DeliveryState, isOwn, useDeliveries, type Webhook } from './webhook-reads.js';
 
-const route = getRouteApi('/webhooks/$webhookId');
-
 /** The webhook's deliveries, newest first, updated continuously. */
 export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNode {
-  const { state } = route.useSearch();
-  const navigate = route.useNavigate();
+  const [{ state }, apply] = useFilters(deliveriesSearch);
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useDeliveries(webhook.id, state);
   const [isFinding, setFinding] = useState(false);
   const deliveries = data?.pages.flatMap((page) => page.deliveries) ?? [];
@@ -33,7 +30,7 @@ export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNod
           aria-label="State of the deliveries"
           data={['all', ...deliveryStates]}
           value={state ?? 'all'}
-          onChange={(value) => void navigate({ search: value === 'all' ? {} : { state: value }, replace: true })}
+          onChange={(value) => apply({ state: value })}
         />
       </Group>
       {isFinding && <ResendFailed webhook={webhook} onClose={() => setFinding(false)} />}

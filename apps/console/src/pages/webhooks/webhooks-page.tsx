@@ -2,13 +2,13 @@ import { Anchor, Button, Center, Group, Paper, SegmentedControl, Table, Text } f
 import { useDisclosure } from '@mantine/hooks';
 import { ShopProblem } from '@plant-shop/client';
 import { IconPlus, IconWebhook } from '@tabler/icons-react';
-import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, use } from 'react';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { useMay } from '../../auth/session.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
-import { PageSearch, useTypedFilter } from '../../ui/page-search.js';
+import { useFilters, useTypedFilter } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { UserField } from '../../ui/user-field.js';
@@ -16,18 +16,15 @@ import { CreateWebhook } from './create-webhook.js';
 import { EventsOf } from './event-filter.js';
 import { ShortHealth } from './health-badge.js';
 import { useWebhooks, type Webhook } from './webhook-reads.js';
-import { type WebhooksSearch, webhooksSearch } from './webhooks-search.js';
+import { webhooksSearch } from './webhooks-search.js';
 
-const route = getRouteApi('/webhooks');
 /** Delay after the last keystroke. */
 const typingMs = 400;
 
 export function WebhooksPage(): ReactNode {
-  const filter = webhooksSearch(use(PageSearch));
+  const [filter, apply] = useFilters(webhooksSearch);
   const { owner, failing } = filter;
   const seesAll = useMay('manage:orders');
-  const navigate = route.useNavigate();
-  const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: WebhooksSearch) => webhooksSearch({ ...before, ...change }), replace: true });
   const [typed, type] = useTypedFilter(owner ?? '', (text) => apply({ owner: text }), typingMs);
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useWebhooks(filter);
   const webhooks = data?.pages.flatMap((page) => page.webhooks) ?? [];

@@ -1,13 +1,14 @@
-import { Button, Code, List, Stack, Text } from '@mantine/core';
+import { Alert, Button, Code, List, Stack, Text } from '@mantine/core';
 import { IconFileUpload } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useCell, useShop } from '../../../auth/session.js';
 import { AnchorLink } from '../../../ui/anchor-link.js';
 import { Card } from '../../../ui/card.js';
 import { FileDropZone } from '../../../ui/file-drop-zone.js';
+import { counted, formatNumber } from '../../../ui/numbers.js';
 import { PageHeader } from '../../../ui/page-header.js';
-import { currentImport } from './current-import.js';
+import { currentImport, forgetLeft, leftImport } from './current-import.js';
 import { ImportPreview } from './import-preview.js';
 import { ImportProgress } from './import-progress.js';
 import { PlantImport } from './plant-import.js';
@@ -19,6 +20,7 @@ export function ImportPage(): ReactNode {
   const current = useCell(currentImport);
   const end = (): void => {
     if (current instanceof ImportPreview) current.stop();
+    forgetLeft();
     currentImport.set(undefined);
   };
   const begin = (preview: ImportPreview): void => {
@@ -50,6 +52,7 @@ function ChooseFile(): ReactNode {
   };
   return (
     <Stack maw={760}>
+      <LeftImport />
       <FileDropZone accept=".xlsx,.csv,.tsv,.ndjson,.jsonl,.txt,text/csv,application/x-ndjson" onFiles={open}>
         {(openDialog) => (
           <>
@@ -68,5 +71,23 @@ function ChooseFile(): ReactNode {
         </List>
       </Card>
     </Stack>
+  );
+}
+
+/** An import that ended because the page was reloaded, or whose result was not closed. */
+function LeftImport(): ReactNode {
+  const [left, setLeft] = useState(leftImport);
+  if (!left) return null;
+  const { phase, fileName, lastLine, created, updated, unchanged, refused } = left;
+  const forget = (): void => {
+    forgetLeft();
+    setLeft(null);
+  };
+  return (
+    <Alert color={phase === 'done' ? 'green' : 'orange'} variant="light" title={<span style={{ overflowWrap: 'anywhere' }}>{phase === 'done' ? `${fileName} was imported` : `The import of ${fileName} is not complete`}</span>}>
+      <Text size="sm">{phase === 'done' ? '' : lastLine === 0 ? 'No answer had come when the page was closed. ' : `When the page was closed, it was imported up to line ${formatNumber(lastLine)}. `}{counted(created, 'plant')} created, {formatNumber(updated)} updated, {formatNumber(unchanged)} unchanged, {formatNumber(refused)} refused.</Text>
+      {(phase !== 'done' || refused > 0) && <Text size="sm">Choose the file again{phase === 'done' ? ' to see what was refused' : ' for the rest'}: within 24 hours, rows that stay the same add nothing again.</Text>}
+      <Button mt="xs" size="compact-sm" variant="default" onClick={forget}>Close</Button>
+    </Alert>
   );
 }

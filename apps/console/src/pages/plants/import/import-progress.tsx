@@ -47,8 +47,9 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
 }
 
 function phaseText(state: ImportState): string {
-  const { phase, part, lastLine, blank } = state;
+  const { phase, part, lastLine, blank, isStalled } = state;
   const until = lastLine === 0 ? 'Nothing has been imported yet.' : `Imported up to line ${formatNumber(lastLine)}.`;
+  if (phase === 'running' && isStalled) return `${String(Math.floor(part * 100))} %. The shop takes no lines at the moment. The same ones are sent again until it does.`;
   if (phase === 'running') return `${String(Math.floor(part * 100))} %. You can use other pages of the console meanwhile; keep this tab open.`;
   if (phase === 'done') return blank === 0 ? 'Done.' : `Done. Skipped ${counted(blank, 'blank line')}.`;
   return phase === 'stopped' ? `Stopped. ${until}` : until;

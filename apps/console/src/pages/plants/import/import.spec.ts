@@ -10,9 +10,23 @@ import { formatOf, guessColumns, PlantFile, type PlantReading } from './plant-fi
 import { type ImportState, PlantImport } from './plant-import.js';
 import { faultsOfLine, ofRow, Report, whyOf } from './report.js';
 
-/** Of the browser, which keeps how a file was read. */
-const kept = new Map<string, string>();
-Object.defineProperty(globalThis, 'localStorage', { value: { getItem: (name: string) => kept.get(name) ?? null, setItem: (name: string, text: string) => kept.set(name, text) } });
+/** Of the browser, which keeps how a file was read, and what was added. Its own properties are the names. */
+class Kept {
+  [name: string]: unknown;
+  getItem(name: string): unknown {
+    return Object.hasOwn(this, name) ? this[name] : null;
+  }
+  setItem(name: string, text: string): void {
+    this[name] = text;
+  }
+  removeItem(name: string): void {
+    Reflect.deleteProperty(this, name);
+  }
+  get length(): number {
+    return Object.keys(this).length;
+  }
+}
+for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(globalThis, name, { value: new Kept() });
 
 async function all<One>(source: AsyncIterable<One>): Promise<One[]> {
   const found: One[] = [];
@@ -43,6 +57,7 @@ describe('a file', () => {
 
   it('has columns whose names are those of an export, or say the same; each is used once', () => {
     expect(guessColumns(['Article', 'Plant name', 'photo_urls', 'STOCK', 'Quantity', '', 'id', 'SKU'])).toEqual([null, 'name', 'photoUrls', 'quantity', null, null, 'id', 'externalId']);
+    expect(guessColumns(['Artikel-Nr.', 'Bezeichnung', 'Warengruppe', 'Preis', 'Stück'])).toEqual(['externalId', 'name', 'category', null, 'quantity']);
   });
 
   it('that was exported as CSV is read as it was, whatever the text and however it is cut (slow)', async () => {

@@ -113,15 +113,15 @@ function namesNone(text: string): boolean {
   }
 }
 
-/** Other names of columns, without blanks and in small letters. */
+/** Other names of columns, in English and German, without blanks and in small letters. */
 const otherNames: Partial<Readonly<Record<Column, readonly string[]>>> = {
   id: ['plantid'],
-  name: ['plant', 'plantname', 'title', 'product', 'productname'],
-  category: ['group'],
-  tags: ['tag', 'labels'],
-  photoUrls: ['photos', 'pictures', 'images', 'imageurl'],
-  externalId: ['sku', 'articlenumber', 'itemnumber'],
-  quantity: ['stock', 'units', 'qty', 'freeunits', 'instock'],
+  name: ['plant', 'plantname', 'title', 'product', 'productname', 'bezeichnung', 'artikel', 'pflanze'],
+  category: ['group', 'kategorie', 'gruppe', 'warengruppe'],
+  tags: ['tag', 'labels', 'schlagworte', 'stichworte'],
+  photoUrls: ['photos', 'pictures', 'images', 'imageurl', 'bilder', 'fotos'],
+  externalId: ['sku', 'articlenumber', 'itemnumber', 'artikelnummer', 'artikelnr', 'bestellnummer'],
+  quantity: ['stock', 'units', 'qty', 'freeunits', 'instock', 'bestand', 'menge', 'stück', 'anzahl'],
 };
 
 /** Guesses what the columns of a file hold, after the first ones that are known. Each is used once. */

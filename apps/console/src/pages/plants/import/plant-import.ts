@@ -1,6 +1,6 @@
 import { type components, type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
-import { addedBy, noteAdded } from './current-import.js';
+import { addedBy, keepLeft, noteAdded } from './current-import.js';
 import type { DryRun } from './dry-run.js';
 import { piecesOf } from './pieces.js';
 import type { PlantFile, PlantLine, PlantReading } from './plant-file.js';
@@ -30,6 +30,8 @@ export interface ImportState {
   readonly added: number;
   /** Unchanged plants whose lines were sent twice: this import may have made or changed them. */
   readonly unclear: number;
+  /** Whether the shop has taken no line for seconds. */
+  readonly isStalled: boolean;
   /** Lines without content, which are skipped. */
   readonly blank: number;
   /** The first refused lines; the report contains all. */
@@ -45,6 +47,8 @@ const mostShown = 100;
 /** Pauses between consecutive attempts without progress. */
 const pausesMs = [500, 1_000, 2_000, 4_000, 8_000];
 const pieceDeadlineMs = 60_000;
+/** Answers usually come sooner. */
+const usualMs = 3_000;
 
 type NewPlant = components['schemas']['NewPlant'];
 
@@ -75,7 +79,7 @@ export class PlantImport {
     private readonly onEnd: () => void,
   ) {
     this.refused = new Report(reading);
-    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.file.name, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, added: 0, unclear: 0, blank: preview.blank, refusedLines: [], plants: [] });
+    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.file.name, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, added: 0, unclear: 0, isStalled: false, blank: preview.blank, refusedLines: [], plants: [] });
   }
 
   /** Starts, or continues after the last line taken. */
@@ -119,11 +123,14 @@ export class PlantImport {
     for (let failures = 0; left.length > 0; ) {
       let taken = 0;
       let problem: unknown;
+      const late = setTimeout(() => this.change({ isStalled: true }), usualMs);
       try {
         ({ taken, problem } = await this.sendOnce(left));
       } catch (error) {
         problem = error;
       }
+      clearTimeout(late);
+      this.change({ isStalled: taken === 0 });
       left = left.slice(taken);
       if (left.length === 0) {
         this.isRepeat = false;
@@ -259,6 +266,7 @@ export class PlantImport {
 
   private change(changed: Partial<ImportState>): void {
     this.state.set({ ...this.state.get(), ...changed });
+    keepLeft(this.state.get());
   }
 }
 
