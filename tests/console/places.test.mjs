@@ -163,6 +163,23 @@ describe('the place', () => {
     await visit.leave();
   });
 
+  test('to which the reader has gone on stays, when the answer to a new plant comes', async () => {
+    const name = fresh('Late fern');
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/new' });
+    const { page } = visit;
+    await page.route(/\/v3\/plant$/, async (route) => {
+      await new Promise((resolve) => void setTimeout(resolve, 1_500));
+      await route.continue();
+    });
+    await page.getByLabel('Name').fill(name);
+    await page.getByRole('button', { name: 'Add the plant' }).click();
+    await goTo(page, 'People');
+    await page.getByText(`${name} was added.`).waitFor();
+    await page.waitForTimeout(500);
+    assert.equal(new URL(page.url()).pathname, '/console/people');
+    await visit.leave();
+  });
+
   test('in the plants is the same after Back', async () => {
     const word = fresh('Scrolled').replaceAll('-', '');
     const lines = Array.from({ length: 300 }, (_, n) => `${JSON.stringify({ id: 7_000_000_000_000 + Math.floor(Math.random() * 1e12), name: `${word} ${n}` })}\n`).join('');

@@ -92,6 +92,24 @@ describe('the stream page', () => {
     await visit.leave();
   });
 
+  test('stays paused until it continues, with other filters and after other pages', async () => {
+    const visit = await chrome.visit(staff, { path: '/stream' });
+    const { page } = visit;
+    const badge = page.getByRole('status').getByText('Paused');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await badge.waitFor();
+    await page.getByLabel('Order', { exact: true }).fill('1');
+    await page.waitForURL(/order=1/);
+    await badge.waitFor();
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Orders' }).click();
+    await page.getByRole('heading', { name: 'Orders', level: 1 }).waitFor();
+    await page.goBack();
+    await badge.waitFor();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('status').getByText('Live').waitFor();
+    await visit.leave();
+  });
+
   test('renders only visible events, no matter how many there are', async () => {
     const plant = await newPlant();
     await Promise.all(Array.from({ length: 120 }, () => newOrder(plant.id)));

@@ -219,6 +219,23 @@ describe('what is submitted twice', () => {
     await visit.leave(/ERR_FAILED/);
   });
 
+  test('opens a dialog, which stays open', async () => {
+    const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
+    const visit = await chrome.visit(await newPerson('staff'), { path: `/orders/${id}` });
+    const { page } = visit;
+    for (const delay of [0, 60]) {
+      await page.getByRole('button', { name: 'Cancel the order' }).dblclick({ delay });
+      await page.getByRole('dialog').waitFor();
+      await page.waitForTimeout(500);
+      assert.equal(await page.getByRole('dialog').count(), 1);
+      // A click of its own beside it closes it.
+      await page.mouse.click(5, 5);
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await page.waitForFunction(() => document.activeElement?.textContent === 'Cancel the order');
+    }
+    await visit.leave();
+  });
+
   test('ships once', async () => {
     const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
     await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: id } }, body: { outcome: 'succeeded', reference: fresh('payment') } });

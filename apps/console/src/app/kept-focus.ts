@@ -46,19 +46,25 @@ export function keepFocus(): () => void {
   const release = ({ target }: FocusEvent): void => {
     queueMicrotask(() => {
       if (!(target instanceof Element) || !target.isConnected || document.activeElement !== document.body) return;
-      // Clicking where nothing takes the focus is no loss of it.
-      if (isThere(target) && !target.matches(':disabled')) last = [];
-      else restore();
+      // Clicking where nothing takes the focus is no loss of it, but beside a dialog, which closes.
+      if (!isThere(target) || target.matches(':disabled')) restore();
+      else if (!target.closest('[role=dialog]')) last = [];
     });
+  };
+  // The second half of the double click that opens a dialog would close it.
+  const ignoreSecond = (event: MouseEvent): void => {
+    if (event.detail > 1 && event.target instanceof Element && event.target.matches('.mantine-Modal-overlay')) event.stopPropagation();
   };
   const observer = new MutationObserver(restore);
   observer.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['disabled', 'data-loading'] });
   document.addEventListener('focusin', note);
   document.addEventListener('focusout', release);
+  document.addEventListener('click', ignoreSecond, true);
   return () => {
     observer.disconnect();
     document.removeEventListener('focusin', note);
     document.removeEventListener('focusout', release);
+    document.removeEventListener('click', ignoreSecond, true);
   };
 }
 

@@ -231,7 +231,7 @@ export class AccountPage implements HostedPages {
 
   private async logOut({ provider, ctx }: Submission): Promise<Outcome> {
     await (await provider.Session.get(ctx)).destroy();
-    return { page: endPage('You are logged out', 'This browser has no session any more.') };
+    return { page: endPage('You are logged out', 'This browser has no session any more. Applications that are open, such as the console, stay logged in: log out there, too.') };
   }
 
   private async endSession({ context, user, fields }: Submission): Promise<Outcome> {

@@ -1,4 +1,4 @@
-import type { Order } from '../../shop/day.js';
+import { type Order, stateOf } from '../../shop/day.js';
 import { headerOf, rowOf } from '../../../../../tools/plants/csv.mjs';
 
 /** Rows per part of the file, which the browser may keep on disk. */
@@ -11,7 +11,7 @@ const asText = (text = ''): string => (/^0\d+$|^\d{16,}$|^\d+e\d+$/i.test(text) 
 
 const columns: readonly (readonly [title: string, value: (order: Order) => string])[] = [
   ['Order', ({ id }) => asText(String(id))],
-  ['Status', ({ status }) => status],
+  ['Status', stateOf],
   ['Placed (UTC)', ({ placedAt }) => utc(placedAt)],
   ['Pay until (UTC)', ({ reservedUntil }) => utc(reservedUntil)],
   ['Plant number', ({ plantId }) => asText(String(plantId))],

@@ -1,7 +1,7 @@
 import { Button, Card, Group, Stack } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { sendOnce } from '../../ui/drafts.js';
@@ -18,6 +18,8 @@ export function NewPlantPage(): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const navigate = useNavigate();
+  const isOpen = useRef(true);
+  useEffect(() => () => void (isOpen.current = false), []);
   const draft = useDraft('new plant', { values: emptyForm, quantity: '' });
   const { values, quantity } = draft.value;
   const creating = useChange({
@@ -26,7 +28,8 @@ export function NewPlantPage(): ReactNode {
       sayDone(`${plant.name} was added.`);
       draft.clear();
       void client.invalidateQueries({ queryKey: ['plants'] });
-      await navigate({ to: '/plants/$plantId', params: { plantId: String(plant.id) } });
+      // Not if the reader has gone on to another page.
+      if (isOpen.current) await navigate({ to: '/plants/$plantId', params: { plantId: String(plant.id) } });
     },
   });
   return (

@@ -3,6 +3,7 @@ import { IconActivity, IconClearAll, IconPlayerPause, IconPlayerPlay } from '@ta
 import { ShopProblem } from '@plant-shop/client';
 import { type ReactNode, use, useEffect, useMemo, useState } from 'react';
 import { useCell, useSession, useShop } from '../../auth/session.js';
+import { Cell } from '../../shop/cell.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
@@ -14,6 +15,9 @@ import { StreamFilters } from './stream-filters.js';
 import { filterOf, streamSearch } from './stream-search.js';
 import { bufferSize, maxEntries, Tail, type TailEntry, type TailSnapshot } from './tail.js';
 
+/** Until the reader continues, also with other filters and after other pages. */
+const paused = new Cell(false);
+
 export function StreamPage(): ReactNode {
   const shop = useShop();
   const search = streamSearch(use(PageSearch));
@@ -24,16 +28,18 @@ export function StreamPage(): ReactNode {
     tail.start();
     return () => tail.close();
   }, [tail]);
+  const isPaused = useCell(paused);
+  useEffect(() => tail.setPaused(isPaused), [tail, isPaused]);
   const snapshot = useCell(tail.snapshot);
   const [selected, setSelected] = useState<TailEntry>();
   useEffect(() => setSelected(undefined), [tail]);
-  const { isPaused, entries, error } = snapshot;
+  const { entries, error } = snapshot;
   const isUnknownCursor = error instanceof ShopProblem && error.is('invalid-cursor');
   return (
     <>
       <PageHeader title="Stream" text="Order events, as they happen.">
         <Button variant="default" leftSection={<IconClearAll size={16} />} onClick={() => tail.clear()} disabled={entries.length === 0}>Clear</Button>
-        <Button leftSection={isPaused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />} onClick={() => tail.setPaused(!isPaused)}>{isPaused ? 'Continue' : 'Pause'}</Button>
+        <Button leftSection={isPaused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />} onClick={() => paused.set(!isPaused)}>{isPaused ? 'Continue' : 'Pause'}</Button>
       </PageHeader>
       <StreamFilters />
       <StateLine {...snapshot} />

@@ -38,7 +38,7 @@ export function healthOf(webhook: HealthFacts, deliveries: readonly Delivery[], 
 /** Returns what the shop itself says of an endpoint's health, where its deliveries are not read. */
 export function shortHealthOf({ state, disabledReason, failingSince, lastError = 'The last attempt failed.' }: HealthFacts): Health {
   if (state === 'disabled') return { label: 'Disabled', color: disabledReason === undefined ? 'gray' : 'red', why: whyDisabled(disabledReason) };
-  return failingSince === undefined ? { label: 'Not failing', color: 'gray', why: '' } : { label: 'Failing', color: 'red', why: lastError };
+  return failingSince === undefined ? { label: 'Not failing', color: 'gray', why: 'Its page says what was sent.' } : { label: 'Failing', color: 'red', why: lastError };
 }
 
 export function whyDisabled(reason: Webhook['disabledReason']): string {
