@@ -110,9 +110,10 @@ describe('what is typed and not sent', () => {
     };
     await openShip();
     await dialog.getByLabel('Carrier').fill('Green Post');
+    await dialog.getByLabel(`Tracking number of order ${orders[1]}`).fill('T2');
     await page.keyboard.press('Escape');
     await openShip();
-    await notice(page).waitFor();
+    await dialog.getByText('here again: the carrier and the tracking number of 1 of these 2 orders.').waitFor();
     await dialog.getByLabel('Paste tracking numbers').fill(orders.map((id) => `${id};T${id}`).join('\n'));
     await dialog.getByRole('button', { name: 'Fill in' }).click();
     await dialog.getByRole('button', { name: 'Ship 2 orders' }).click();

@@ -56,11 +56,11 @@ export function useDraft<Value extends object>(form: string, initial: Value): Dr
   };
 }
 
-/** Says that a form holds what was typed before; renders nothing otherwise. */
-export const RestoredDraft = ({ draft }: { readonly draft: Pick<Draft<object>, 'key' | 'isRestored' | 'clear'> }): ReactNode =>
-  draft.isRestored && (
+/** Says that a form holds what was typed before; renders nothing otherwise. @param what the parts of it that are in this form; empty: none. Undefined: all */
+export const RestoredDraft = ({ draft, what }: { readonly draft: Pick<Draft<object>, 'key' | 'isRestored' | 'clear'>; readonly what?: string }): ReactNode =>
+  draft.isRestored && what !== '' && (
     <Group justify="space-between" gap="xs">
-      <Text size="sm" c="dimmed" role="status">{wasSent(draft) ? 'This was sent before, and no answer came. Sent again unchanged, it does not happen twice.' : 'What you typed before is here again. It is not saved yet.'}</Text>
+      <Text size="sm" c="dimmed" role="status">{wasSent(draft) ? 'This was sent before, and no answer came. Sent again unchanged, it does not happen twice.' : `What you typed before is here again${what === undefined ? '' : `: ${what}`}. It is not saved yet.`}</Text>
       <Button size="compact-sm" variant="default" onClick={draft.clear}>Discard it</Button>
     </Group>
   );

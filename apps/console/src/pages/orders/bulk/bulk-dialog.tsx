@@ -34,6 +34,11 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
   const client = useQueryClient();
   const draft = useDraft<BulkChange>(`${kind} orders`, { carrier: '', trackingNumbers: {}, reason: '', restock: true });
   const change = draft.value;
+  // The draft may be of other orders.
+  const [restored] = useState(() => {
+    const numbered = rows.filter(({ order }) => change.trackingNumbers[order.id] !== undefined).length;
+    return [...(change.carrier === '' ? [] : ['the carrier']), ...(numbered === 0 ? [] : [`the tracking number of ${formatNumber(numbered)} of these ${counted(rows.length, 'order')}`])].join(' and ');
+  });
   const trackingNumbers = useRef(change.trackingNumbers);
   trackingNumbers.current = change.trackingNumbers;
   const numberOf = ({ order }: BulkRow): string => change.trackingNumbers[order.id] ?? order.trackingNumber ?? '';
@@ -73,7 +78,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
     <Dialog isBusy={false} onClose={close} title={words[kind].title(all)} size="xl" closeOnClickOutside={!isBegun}>
       <form onSubmit={(event) => { event.preventDefault(); send(); }}>
         <Stack>
-          {!isBegun && <RestoredDraft draft={draft} />}
+          {!isBegun && <RestoredDraft draft={draft} {...(kind === 'ship' && { what: restored })} />}
           {leftOut > 0 && <Text size="sm">{counted(leftOut, 'selected order is', 'selected orders are')} left out. {words[kind].leftOut}</Text>}
           {kind === 'ship' && mayRetry && (
             <>
