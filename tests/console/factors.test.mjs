@@ -62,6 +62,44 @@ describe('second factors', () => {
     return { person, credential, codes };
   };
 
+  test('keep the name of an app whose code was wrong, and have no page that Back cannot open', async () => {
+    const visit = await ownFactors(await newPerson('customer'));
+    const { page } = visit;
+    await page.getByLabel('Name, to recognise it').last().fill('Work phone');
+    for (let n = 0; n < 2; n += 1) {
+      await page.getByLabel('Code of six digits').fill('000000');
+      await page.getByRole('button', { name: 'Add the app' }).click();
+      await page.getByRole('alert').filter({ hasText: 'The code is wrong.' }).waitFor();
+      assert.equal(await page.getByLabel('Name, to recognise it').last().inputValue(), 'Work phone');
+      await page.waitForFunction(() => document.activeElement?.id === 'code');
+      await page.waitForLoadState();
+    }
+    await page.goBack();
+    await heading(page, 'Your second factors');
+    const secret = (await page.locator('p code').first().textContent()) ?? '';
+    await page.getByLabel('Code of six digits').fill(codeOf(secret.replaceAll(' ', '')));
+    await page.getByRole('button', { name: 'Add the app' }).click();
+    await heading(page, 'Your recovery codes');
+    await page.getByRole('link', { name: 'Back to your second factors' }).click();
+    await page.getByRole('listitem').filter({ hasText: 'Authenticator app (authenticator app), added' }).locator('time').first().waitFor();
+    await page.getByRole('link', { name: 'Back to your account' }).click();
+    await page.waitForURL(/\/account$/);
+    await visit.leave(/400/);
+  });
+
+  test('let a log-in with two wrong passwords be left by Back', async () => {
+    const visit = await newVisit();
+    const { page } = visit;
+    for (let n = 0; n < 2; n += 1) {
+      await typePassword(page, { username: 'nobody', password: `wrong password ${n}` });
+      await page.getByRole('alert').waitFor();
+      await page.waitForLoadState();
+    }
+    await page.goBack();
+    await heading(page, 'Log in to the plant shop');
+    await visit.leave(/401/);
+  });
+
   for (const scheme of /** @type {const} */ (['light', 'dark'])) {
     test(`have pages that are accessible and fit into 320 px, ${scheme}`, async () => {
       const person = await newPerson('customer');

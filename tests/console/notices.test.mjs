@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
-import { admin, newPerson, newPlant } from './kit/people.mjs';
+import { address, admin, newPerson, newPlant } from './kit/people.mjs';
 
 describe('notices of new orders', () => {
   const chrome = new Chrome();
@@ -38,12 +38,26 @@ describe('notices of new orders', () => {
     // Some may have come meanwhile.
     await page.getByRole('button', { name: /^Notices of new orders: \d+\+$/ }).click();
     await page.getByRole('button', { name: /^See \d+\+ new$/ }).click();
-    await page.waitForURL(/\/orders/);
+    // They await their payment, so they are not among those to ship.
+    await page.waitForURL(/\/orders\?tab=all$/);
     await page.getByRole('button', { name: 'Notices of new orders: none' }).waitFor();
+    await page.getByRole('switch', { name: 'Count new orders' }).waitFor({ state: 'detached' });
     await page.waitForFunction(() => /^[^(].*Orders/.test(document.title));
     await page.reload();
     await page.getByRole('button', { name: 'Notices of new orders: none' }).click();
     assert.ok(await page.getByRole('switch', { name: 'Play a sound' }).isChecked(), 'the browser keeps it');
+    // Another tab has seen them, too.
+    const other = await page.context().newPage();
+    await other.goto(`${address}/console/people`);
+    await other.getByRole('button', { name: 'Notices of new orders: none' }).waitFor();
+    await page.goto(`${address}/console/people`);
+    await page.getByRole('button', { name: 'Notices of new orders: none' }).waitFor();
+    await place();
+    for (const one of [page, other]) await one.getByRole('button', { name: /^Notices of new orders: [1-9]/ }).waitFor();
+    await other.getByRole('button', { name: /^Notices of new orders: [1-9]/ }).click();
+    await other.getByRole('button', { name: /^See \d+\+? new$/ }).click();
+    await page.getByRole('button', { name: 'Notices of new orders: none' }).click();
+    await other.close();
     await page.context().setOffline(true);
     await page.getByText('This computer is offline. What is missed is counted when it is back.').waitFor();
     assert.equal(await page.getByText('Live', { exact: true }).filter({ visible: true }).count(), 0);

@@ -180,6 +180,16 @@ describe('the place', () => {
     await visit.leave();
   });
 
+  test('among people is as it was left, from the link above a person', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/people?q=adm' });
+    const { page } = visit;
+    await page.getByRole('link', { name: 'admin', exact: true }).click();
+    await heading(page, 'admin').waitFor();
+    await page.getByRole('link', { name: 'All people' }).click();
+    await page.waitForURL(/\/people\?q=adm$/);
+    await visit.leave();
+  });
+
   test('in the plants is the same after Back', async () => {
     const word = fresh('Scrolled').replaceAll('-', '');
     const lines = Array.from({ length: 300 }, (_, n) => `${JSON.stringify({ id: 7_000_000_000_000 + Math.floor(Math.random() * 1e12), name: `${word} ${n}` })}\n`).join('');

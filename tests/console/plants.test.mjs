@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { assertShows, Chrome, TIMEOUT_MS } from './kit/console.mjs';
 import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
-import { admin, demoAdmin, fresh } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh } from './kit/people.mjs';
 
 /** Lines of the mass import, each of another plant. With 50,000 it takes minutes. */
 const LINES = Number(process.env['IMPORTED_PLANTS'] ?? 12_000);
@@ -295,7 +295,24 @@ describe('plants', () => {
       data.items.add(new File([new Uint8Array(bytes)], 'dropped.png', { type: 'image/png' }));
       return data;
     }, [...dot]);
+    // It goes on while another page is open, and the browser asks before it closes the tab.
+    const held = signal();
+    await page.route(/uploadImage$/, async (route) => {
+      await held.given;
+      await route.continue();
+    }, { times: 1 });
     await page.getByText('Drop images here').dispatchEvent('drop', { dataTransfer: dropped });
+    await page.getByRole('progressbar', { name: 'dropped.png is uploaded' }).waitFor({ state: 'attached' });
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Orders' }).click();
+    await heading(page, 'Orders').waitFor();
+    assert.equal(await page.evaluate(() => window.dispatchEvent(new Event('beforeunload', { cancelable: true }))), false);
+    await page.goBack();
+    await page.getByRole('progressbar', { name: 'dropped.png is uploaded' }).waitFor({ state: 'attached' });
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Orders' }).click();
+    held.give();
+    await page.getByText('dropped.png was added.').waitFor();
+    assert.equal(await page.evaluate(() => window.dispatchEvent(new Event('beforeunload', { cancelable: true }))), true);
+    await page.goto(`${address}/console/plants/${plant.id}`);
     await page.getByRole('img', { name: `Image 2 of ${plant.name}` }).waitFor();
     assert.equal((await readPlant(plant.id)).photoUrls.length, 2);
 

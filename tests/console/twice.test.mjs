@@ -219,6 +219,24 @@ describe('what is submitted twice', () => {
     await visit.leave(/ERR_FAILED/);
   });
 
+  test('by Enter changes the stock once, and opens no dialog again', async () => {
+    const plantId = await newPlant();
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Change the stock' }).press('Enter');
+    await page.getByRole('dialog').getByLabel(/^Units/).first().fill('7');
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Reason' }).fill('Counted');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('Enter');
+    await page.waitForTimeout(600);
+    assert.equal(await page.getByRole('dialog').count(), 0);
+    await page.waitForFunction(() => document.activeElement?.textContent === 'Change the stock');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await visit.leave();
+  });
+
   test('opens a dialog, which stays open', async () => {
     const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant() } });
     const visit = await chrome.visit(await newPerson('staff'), { path: `/orders/${id}` });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
-import { admin, demoAdmin, fresh, newPerson, newPlant } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, newPlant } from './kit/people.mjs';
 
 /** @param {number} plantId */
 const freeOf = async (plantId) => (await admin.GET('/store/inventory/{plantId}', { params: { path: { plantId } } })).data.free;
@@ -91,6 +91,36 @@ describe('what is typed', () => {
     await page.getByRole('combobox', { name: 'Owner' }).fill(owner.username);
     await page.getByRole('heading', { name: 'No order matches' }).waitFor();
     await visit.leave(/404/);
+  });
+
+  test('while the shop answers is not lost', async () => {
+    const plantId = await newPlant(5);
+    const { data: order } = await admin.POST('/store/order', { body: { plantId } });
+    const visit = await chrome.visit(demoAdmin, { path: `/orders/${order.id}` });
+    const { page } = visit;
+    await page.route(/\/note$|\/inventory\/\d+$/, async (route) => {
+      await new Promise((resolve) => void setTimeout(resolve, route.request().method() === 'GET' ? 0 : 1_000));
+      await route.continue();
+    });
+    const note = page.getByLabel('Note', { exact: true });
+    await note.fill('first');
+    await page.getByRole('button', { name: 'Add the note' }).click();
+    await note.press('End');
+    await note.pressSequentially(' and second');
+    await page.getByText('The note is added.').waitFor();
+    await page.waitForFunction(() => document.querySelector('textarea')?.value === 'and second');
+    await page.goto(`${address}/console/plants/${plantId}`);
+    const units = page.getByLabel('Free units');
+    await units.fill('20');
+    await page.getByRole('button', { name: 'Set the stock' }).click();
+    await units.press('End');
+    await units.pressSequentially('5');
+    await page.getByText('20 units can be ordered.').waitFor();
+    assert.equal(await units.inputValue(), '205');
+    await page.getByRole('button', { name: 'Set the stock' }).click();
+    await page.getByText('205 units can be ordered.').waitFor();
+    assert.equal(await freeOf(plantId), 205);
+    await visit.leave();
   });
 
   test('over a usual reason for a change of stock replaces it', async () => {

@@ -2,6 +2,8 @@ const focusable = 'a[href], button, input, select, textarea, [tabindex]';
 /** What screen readers can name: elsewhere, nobody would know where they are. */
 const named = 'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, main, [aria-label], [aria-labelledby]';
 
+/** Time between the Enters of somebody who presses it twice. */
+const quickMs = 400;
 /** What has the focus when nothing in it has. */
 const surroundings = 'body, main, [role=dialog]';
 
@@ -14,6 +16,8 @@ type Place = readonly Element[];
  */
 export function keepFocus(): () => void {
   let last: Place = [];
+  let movedAt = 0;
+  let enteredAt = 0;
   /** The last place in each dialog, and in the page, to which the focus returns from what opens over it. */
   const places = new WeakMap<Element, Place>();
 
@@ -21,11 +25,13 @@ export function keepFocus(): () => void {
     if (!(target instanceof Element)) return;
     // A second click on a busy button is one on what surrounds it.
     if (target.matches(surroundings) && last[0]?.matches('[data-loading]') && isThere(last[0])) return;
+    movedAt = performance.now();
     last = placeOf(target);
     places.set(target.closest('[role=dialog]') ?? document.body, last);
   };
   const restore = (): void => {
-    if (!document.activeElement?.matches(surroundings) || last.length === 0) return;
+    // A disabled element loses the focus only when the page is drawn.
+    if (!document.activeElement?.matches(`${surroundings}, :disabled`) || last.length === 0) return;
     const dialog = [...document.querySelectorAll('[role=dialog]')].at(-1);
     const before = places.get(dialog ?? document.body) ?? [];
     for (const [element] of [last, before]) {
@@ -55,16 +61,24 @@ export function keepFocus(): () => void {
   const ignoreSecond = (event: MouseEvent): void => {
     if (event.detail > 1 && event.target instanceof Element && event.target.matches('.mantine-Modal-overlay')) event.stopPropagation();
   };
+  // The second of two quick Enters presses no button to which the focus went in between, unless by a key.
+  const ignoreSecondEnter = (event: KeyboardEvent): void => {
+    const now = performance.now();
+    if (event.key === 'Enter' && now - enteredAt < quickMs && movedAt > enteredAt && event.target instanceof HTMLButtonElement) event.preventDefault();
+    enteredAt = event.key === 'Enter' ? now : 0;
+  };
   const observer = new MutationObserver(restore);
   observer.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['disabled', 'data-loading'] });
   document.addEventListener('focusin', note);
   document.addEventListener('focusout', release);
   document.addEventListener('click', ignoreSecond, true);
+  document.addEventListener('keydown', ignoreSecondEnter, true);
   return () => {
     observer.disconnect();
     document.removeEventListener('focusin', note);
     document.removeEventListener('focusout', release);
     document.removeEventListener('click', ignoreSecond, true);
+    document.removeEventListener('keydown', ignoreSecondEnter, true);
   };
 }
 

@@ -18,6 +18,7 @@ export function OrderNotices(): ReactNode {
   const { live, connection } = useSession();
   const key = `notices of ${usePerson().username}`;
   const [{ isOn, hasSound }, setWishes] = useState<Wishes>(() => ({ isOn: false, hasSound: false, ...(JSON.parse(localStorage.getItem(key) ?? '{}') as Partial<Wishes>) }));
+  const [isOpen, setOpen] = useState(false);
   const count = newOrdersText(useCell(newOrders));
   const isOnline = useCell(connection.isOnline);
   const liveState = useCell(live.state);
@@ -45,10 +46,10 @@ export function OrderNotices(): ReactNode {
   }, [isAtOrders, count]);
   const said = !isOn ? 'Notices of new orders: off' : count === '' ? 'Notices of new orders: none' : `Notices of new orders: ${count}`;
   return (
-    <Popover position="bottom-end" withArrow trapFocus width={280}>
+    <Popover opened={isOpen} onChange={setOpen} position="bottom-end" withArrow trapFocus width={280}>
       <Indicator label={count} size={18} color="red" disabled={count === ''}>
         <Popover.Target>
-          <ActionIcon variant="default" size={30} aria-label={isOn && !isFollowing ? `${said}, offline` : said}>{isOn && isFollowing ? <IconBell size={18} /> : <IconBellOff size={18} />}</ActionIcon>
+          <ActionIcon variant="default" size={30} onClick={() => setOpen(!isOpen)} aria-label={isOn && !isFollowing ? `${said}, offline` : said}>{isOn && isFollowing ? <IconBell size={18} /> : <IconBellOff size={18} />}</ActionIcon>
         </Popover.Target>
       </Indicator>
       <Popover.Dropdown aria-label="Notices of new orders">
@@ -61,7 +62,9 @@ export function OrderNotices(): ReactNode {
               size="xs"
               onClick={() => {
                 seeNewOrders();
-                void navigate({ to: '/orders' });
+                setOpen(false);
+                // They are not paid yet, so they are not among those to ship.
+                void navigate({ to: '/orders', search: { tab: 'all' } });
               }}
             >
               See {count} new

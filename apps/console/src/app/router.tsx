@@ -2,7 +2,7 @@ import { createRootRoute, createRoute, createRouter, notFound } from '@tanstack/
 import { PasswordForm } from '../auth/password-question.js';
 import { leftOrders, toOrderFilter } from '../pages/orders/order-filter.js';
 import { leftPlants, readPlantFilter } from '../pages/plants/plant-filter.js';
-import { peopleSearch } from '../pages/people/people-search.js';
+import { leftPeople, peopleSearch } from '../pages/people/people-search.js';
 import { mailsSearch } from '../pages/mails/mails-search.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
 import { deliveriesSearch, leftWebhooks, webhooksSearch } from '../pages/webhooks/webhooks-search.js';
@@ -42,7 +42,7 @@ const routes = [
   createRoute({ getParentRoute, path: '/webhooks/$webhookId', beforeLoad: ({ params }) => checkUuid(params.webhookId), validateSearch: deliveriesSearch, component: lazyFile(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
   createRoute({ getParentRoute, path: '/destinations', staticData, component: lazyFile(() => import('../pages/destinations/destinations-page.js'), 'DestinationsPage') }),
   createRoute({ getParentRoute, path: '/destinations/$destinationId', beforeLoad: ({ params }) => checkUuid(params.destinationId), component: lazyFile(() => import('../pages/destinations/destination-page.js'), 'DestinationPage') }),
-  createRoute({ getParentRoute, path: '/people', staticData, validateSearch: peopleSearch, component: lazyFile(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
+  createRoute({ getParentRoute, path: '/people', staticData, validateSearch: peopleSearch, onLeave: ({ search }) => leftPeople.set(search), component: lazyFile(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
   createRoute({ getParentRoute, path: '/people/$username', component: lazyFile(() => import('../pages/people/person-page.js'), 'PersonPage') }),
   createRoute({ getParentRoute, path: '/mails', staticData, validateSearch: mailsSearch, component: lazyFile(() => import('../pages/mails/mails-page.js'), 'MailsPage') }),
 ] as const;

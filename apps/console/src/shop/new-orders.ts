@@ -12,6 +12,8 @@ const none: NewOrders = { count: 0, isMore: false };
 
 /** Under which the tab keeps the count over a reload. */
 const key = 'console-new-orders';
+/** Under which the browser keeps when the person last looked at the list, in any of its tabs. */
+const seenKey = 'console-orders-seen';
 
 /** Zero unless the person wants to be told. Every page has it in its tab's title. */
 export const newOrders = new Cell<NewOrders>(none);
@@ -23,6 +25,10 @@ export const newOrdersText = ({ count, isMore }: NewOrders): string => (count ==
 export function countNewOrders(live: LiveEvents, onOrder: () => void): () => void {
   const kept = Number(sessionStorage.getItem(key) ?? 0);
   if (kept > 0) newOrders.set({ count: kept, isMore: true });
+  const onStorage = (event: StorageEvent): void => {
+    if (event.key === seenKey) newOrders.set(none);
+  };
+  window.addEventListener('storage', onStorage);
   const keep = newOrders.subscribe(() => sessionStorage.setItem(key, String(newOrders.get().count)));
   const stop = live.subscribe((message) => {
     const { count, isMore } = newOrders.get();
@@ -33,10 +39,14 @@ export function countNewOrders(live: LiveEvents, onOrder: () => void): () => voi
   });
   return () => {
     stop();
+    window.removeEventListener('storage', onStorage);
     newOrders.set(none);
     keep();
   };
 }
 
 /** The person looks at the list. */
-export const seeNewOrders = (): void => newOrders.set(none);
+export function seeNewOrders(): void {
+  newOrders.set(none);
+  localStorage.setItem(seenKey, String(Date.now()));
+}

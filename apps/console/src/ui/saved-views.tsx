@@ -47,7 +47,7 @@ export function SavedViews<Search extends object>({ list, current, read, onOpen 
       {dialog === 'manage' && (
         <Dialog isBusy={false} onClose={close} title="Saved views">
           <Stack>
-            {all.map((view) => <ViewRow key={view.name} view={view} isTaken={(name) => ![undefined, view].includes(views.named(name))} onRename={(name) => views.rename(view.name, name)} onDelete={() => views.delete(view.name)} />)}
+            {all.map((view) => <ViewRow key={view.name} list={list} view={view} isTaken={(name) => ![undefined, view].includes(views.named(name))} onRename={(name) => views.rename(view.name, name)} onDelete={() => views.delete(view.name)} />)}
             {all.length === 0 && <Text size="sm">There are no views.</Text>}
             <Group justify="flex-end"><BackButton label="Close" /></Group>
           </Stack>
@@ -92,8 +92,9 @@ const viewName = { pattern: `(?=.*\\S).{1,${longestName}}`, title: `At most ${lo
 /** The dialog is open already: its own first focus is elsewhere. */
 const focusOn = (button: HTMLButtonElement | null): void => button?.focus();
 
-function ViewRow({ view, isTaken, onRename, onDelete }: { readonly view: View<object>; readonly isTaken: (name: string) => boolean; readonly onRename: (name: string) => void; readonly onDelete: () => void }): ReactNode {
-  const [name, setName] = useState(view.name);
+function ViewRow({ list, view, isTaken, onRename, onDelete }: { readonly list: ViewedList; readonly view: View<object>; readonly isTaken: (name: string) => boolean; readonly onRename: (name: string) => void; readonly onDelete: () => void }): ReactNode {
+  const draft = useDraft(`name of the view ${view.name} of ${list}`, { name: view.name });
+  const { name } = draft.value;
   const [isAsking, setAsking] = useState(false);
   if (isAsking) {
     return (
@@ -108,10 +109,13 @@ function ViewRow({ view, isTaken, onRename, onDelete }: { readonly view: View<ob
   return (
     <form onSubmit={(event) => {
       event.preventDefault();
-      if (wanted !== '' && wanted !== view.name && !isTaken(wanted)) onRename(wanted);
+      if (wanted !== '' && wanted !== view.name && !isTaken(wanted)) {
+        draft.forget();
+        onRename(wanted);
+      }
     }}>
       <Group align="flex-start" wrap="nowrap" gap="xs">
-        <TextInput aria-label={`Name of the view ${view.name}`} style={{ flex: 1 }} required autoComplete="off" {...viewName} value={name} onChange={({ currentTarget: { value } }) => setName(value)} error={isTaken(wanted) && 'Another view has this name.'} />
+        <TextInput aria-label={`Name of the view ${view.name}`} style={{ flex: 1 }} required autoComplete="off" {...viewName} value={name} onChange={({ currentTarget: { value } }) => draft.change({ name: value })} error={isTaken(wanted) && 'Another view has this name.'} />
         <Button type="submit" variant="default" px="xs" disabled={wanted === '' || wanted === view.name || isTaken(wanted)} aria-label={`Rename the view ${view.name}`}>Rename</Button>
         <Button variant="default" px="xs" aria-label={`Delete the view ${view.name}`} onClick={() => setAsking(true)}>Delete</Button>
       </Group>

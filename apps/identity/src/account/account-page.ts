@@ -102,7 +102,7 @@ export class AccountPage implements HostedPages {
   ) {}
 
   serveOn(provider: Provider): void {
-    servePages(provider, (asked) => asked === accountPath, (ctx) => (ctx.method === 'POST' ? this.accept(provider, ctx) : this.show(provider, ctx)));
+    servePages(provider, (asked) => asked === accountPath, (ctx) => (ctx.method === 'POST' ? this.accept(provider, ctx) : this.show(provider, ctx)), { showsAgain: true });
   }
 
   private async show(provider: Provider, ctx: PageContext): Promise<void> {

@@ -4,7 +4,7 @@ import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/serv
 import type { ApiKeyRecord } from '../api-keys.repository.js';
 import { passkeyAttributes, passkeyFields } from '../oauth/factor-pages.js';
 import { accountPath, factorsPath } from '../oauth/oauth-client.js';
-import { alertOf, hidden, identityMeanings, invalidAfter, messagePage, type Page } from '../oauth/pages.js';
+import { alertOf, hidden, identityMeanings, invalidAfter, messagePage, type Page, time } from '../oauth/pages.js';
 import { deviceOf } from '../sessions/device.js';
 import type { SessionRecord } from '../sessions.repository.js';
 import type { UserRecord } from '../users/user.js';
@@ -257,7 +257,3 @@ export const endPage = (title: string, text: string): Page => {
   return { title, main: html`${main}\n<p><a href="${accountPath}">Log in to your account</a></p>` };
 };
 
-const dayForm = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
-
-/** The script shows it in the reader's zone. */
-const time = (at: Date): Html => html`<time datetime="${at.toISOString()}">${dayForm.format(at)} UTC</time>`;

@@ -45,7 +45,7 @@ export class FactorForms implements HostedPages {
   ) {}
 
   serveOn(provider: Provider): void {
-    servePages(provider, (asked) => asked === factorsPath, (ctx) => this.serve(provider, ctx));
+    servePages(provider, (asked) => asked === factorsPath, (ctx) => this.serve(provider, ctx), { showsAgain: true });
   }
 
   private async serve(provider: Provider, ctx: PageContext): Promise<void> {
@@ -110,7 +110,7 @@ export class FactorForms implements HostedPages {
     const { enrolled, secret } = await this.factors.addFrom(fields, { user, place, actor: actorOf(request), address: ctx.ip, isFirst: factors.length === 0 });
     if (!enrolled) {
       ctx.status = 400;
-      sendPage(ctx, await this.pageOf(request, secret === undefined ? 'The passkey was refused. Try again.' : 'The code is wrong. Type the one that the app shows now.', secret));
+      sendPage(ctx, await this.pageOf(request, secret === undefined ? 'The passkey was refused. Try again.' : 'The code is wrong. Type the one that the app shows now.', { secret, appName: fields.get('name') ?? undefined }));
       return;
     }
     // The user has just shown to have it.
@@ -139,7 +139,7 @@ export class FactorForms implements HostedPages {
     sendPage(request.ctx, await this.pageOf({ ...request, factors, session: { ...request.session, provedFactor: true } }));
   }
 
-  private async pageOf(request: OwnRequest, error?: string, secret?: string): Promise<Page> {
+  private async pageOf(request: OwnRequest, error?: string, { secret, appName }: { secret?: string | undefined; appName?: string | undefined } = {}): Promise<Page> {
     const { user, factors, place } = request;
     const { username, userId } = user;
     const view = { action: factorsPath, proof: this.guard.proofOf(place), username, factors, error, script: pageScript(this.options.publicUrl) };
@@ -147,6 +147,7 @@ export class FactorForms implements HostedPages {
     const isFull = factors.length >= maxFactors;
     return ownFactorsPage({
       ...view,
+      appName: secret === undefined ? undefined : appName,
       codesLeft: await countRecoveryCodes(this.database, userId),
       options: isFull ? undefined : await this.passkeys.creationOptions(place, user),
       app: isFull || factors.some(({ kind }) => kind === 'totp') ? undefined : this.factors.newTotp(place, userId, secret),

@@ -3,7 +3,8 @@ import type { PublicKeyCredentialCreationOptionsJSON, PublicKeyCredentialRequest
 import { totpPicture } from '../factors/codes.js';
 import type { FactorRecord } from '../factors/factors.repository.js';
 import { maxFactorName } from '../factors/factors.service.js';
-import { alertOf, hidden, invalidAfter, type Page } from './pages.js';
+import { accountPath } from './oauth-client.js';
+import { alertOf, hidden, invalidAfter, type Page, time } from './pages.js';
 
 // Pages about second factors: steps of a log-in, and the list of a user's own. Those with passkeys, or with codes that are shown once, have a script.
 
@@ -91,11 +92,13 @@ export interface EnrolmentView extends FormView {
   readonly options: PublicKeyCredentialCreationOptionsJSON | undefined;
   /** Undefined if the user has an app. */
   readonly app: { readonly secret: string; readonly sealed: string } | undefined;
+  /** Of the app, as typed with a code that was wrong. */
+  readonly appName?: string | undefined;
   readonly script: Script;
 }
 
 function enrolmentForms(view: EnrolmentView): Html {
-  const { action, proof, username, options, app, error } = view;
+  const { action, proof, username, options, app, appName, error } = view;
   const passkey = options && html`<h2>Passkey</h2>
 <p>Your device, a security key or a password manager proves who you are. Nobody can copy what you type.</p>
 ${passkeyForm(view, 'create', options, { name: 'add-passkey', fields: nameField('passkey-name', 'Passkey'), button: html`<button class="main">Add a passkey</button>` })}`;
@@ -109,9 +112,9 @@ ${new Raw(svg.replace('<svg', '<svg class="qr" role="img" aria-label="QR code fo
 <form method="post" action="${action}">
 ${hidden(proof)}
 <input type="hidden" name="app" value="${app.sealed}">
-${nameField('app-name', 'Authenticator app')}
+${nameField('app-name', appName ?? 'Authenticator app')}
 <label for="code">Code of six digits</label>
-<input id="code" name="code" type="text" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required${invalidAfter(error)}>
+<input id="code" name="code" type="text" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required${appName === undefined ? undefined : html` autofocus`}${invalidAfter(error)}>
 <button class="main" name="action" value="add-app">Add the app</button>
 </form>`;
 }
@@ -158,10 +161,8 @@ export interface OwnFactorsView extends EnrolmentView {
   readonly codesLeft: number;
 }
 
-const when = (at: Date): string => at.toISOString().slice(0, 10);
-
 const entryOf = ({ action, proof }: FormView, { id, kind, name, createdAt, lastUsedAt, lockedAt }: FactorRecord, mayChange: boolean): Html => html`<li>
-<strong>${name}</strong> (${kind === 'passkey' ? 'passkey' : 'authenticator app'}), added on ${when(createdAt)}${lastUsedAt ? `, used on ${when(lastUsedAt)}` : ''}
+<strong>${name}</strong> (${kind === 'passkey' ? 'passkey' : 'authenticator app'}), added ${time(createdAt)}${lastUsedAt ? html`, used ${time(lastUsedAt)}` : undefined}
 ${lockedAt ? html`<p class="error">Locked: someone has a copy of it. Remove it.</p>` : undefined}
 ${mayChange ? html`<form method="post" action="${action}">
 ${hidden(proof)}
@@ -176,7 +177,7 @@ ${view.factors.map((one) => entryOf(view, one, mayChange))}</ul>`;
 
 export const ownFactorsPage = (view: OwnFactorsView): Page => ({
   title: titleOf('Your second factors', view.error),
-  ...(view.options && { script: view.script }),
+  script: view.script,
   main: html`<h1>Your second factors</h1>
 <p class="dimmed">of <strong>${view.username}</strong></p>
 ${alertOf(view.error)}
@@ -187,13 +188,16 @@ ${view.factors.length === 0 ? undefined : html`<h2>Recovery codes</h2>
 ${hidden(view.proof)}
 <button name="action" value="new-codes">Make new recovery codes</button>
 </form>`}
-${enrolmentForms(view)}`,
+${enrolmentForms(view)}
+${backToAccount}`,
 });
+
+const backToAccount = html`<p><a href="${accountPath}">Back to your account</a></p>`;
 
 /** Asks again who the user is, before changes. */
 export const confirmPage = (view: FactorView & { readonly hasFactor: boolean; readonly factors: readonly FactorRecord[] }): Page => ({
   title: titleOf('Your second factors', view.error),
-  ...(view.hasFactor && view.options && { script: view.script }),
+  script: view.script,
   main: html`<h1>Your second factors</h1>
 <p class="dimmed">of <strong>${view.username}</strong></p>
 ${listOf(view, false)}
@@ -205,5 +209,6 @@ ${hidden(view.proof)}
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" maxlength="256" required autofocus${invalidAfter(view.error)}>
 <button class="main" name="action" value="password">Continue</button>
-</form>`}`,
+</form>`}
+${backToAccount}`,
 });

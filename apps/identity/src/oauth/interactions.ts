@@ -59,7 +59,7 @@ export class Interactions implements HostedPages {
       if (ctx.method === 'POST' && ctx.path === logoutPath) await this.logOut(provider, ctx);
       else await next();
     });
-    servePages(provider, (asked) => path.test(asked), (ctx) => this.serve(provider, ctx));
+    servePages(provider, (asked) => path.test(asked), (ctx) => this.serve(provider, ctx), { showsAgain: true });
   }
 
   /**

@@ -123,7 +123,7 @@ export class LogInSteps {
     if (!enrolled) {
       ctx.status = 400;
       const isApp = fields.get('action') === 'add-app';
-      sendPage(ctx, await this.pageOf(request, step, user, { error: isApp ? wrongCode : wrongPasskey, ...(secret !== undefined && { secret }) }));
+      sendPage(ctx, await this.pageOf(request, step, user, { error: isApp ? wrongCode : wrongPasskey, ...(secret !== undefined && { secret, appName: fields.get('name') ?? undefined }) }));
       return;
     }
     const { factor } = enrolled;
@@ -175,13 +175,13 @@ export class LogInSteps {
     return passkeyPage({ action: `${action}/passkey`, back: action, proof, redirectUri, options, script: this.script, error });
   }
 
-  private async pageOf(request: InteractionRequest, { stage }: Step, user: UserRecord, { error, secret }: { error?: string; secret?: string } = {}): Promise<Page> {
+  private async pageOf(request: InteractionRequest, { stage }: Step, user: UserRecord, { error, secret, appName }: { error?: string; secret?: string; appName?: string | undefined } = {}): Promise<Page> {
     const { action: back, proof, redirectUri } = await viewOf(this.guard, request);
     const view = { action: `${back}/factor`, back, proof, redirectUri, username: user.username, script: this.script, error };
     const place = placeOf(request);
     if (stage !== 'factor') {
       const options = await this.passkeys.creationOptions(place, user);
-      return enrolmentPage({ ...view, options, app: this.factors.newTotp(place, user.userId, secret) });
+      return enrolmentPage({ ...view, options, appName, app: this.factors.newTotp(place, user.userId, secret) });
     }
     return factorPage({ ...view, options: await this.passkeys.requestOptions(place, user.userId) });
   }

@@ -5,6 +5,7 @@ import { pagePolicy, type PageParts, pageText } from '@plant-shop/contracts/page
 import { errors, type ErrorOut, type Provider } from 'oidc-provider';
 import type { PageContext } from './form-guard.js';
 import { accountPath, type IdentityScope } from './oauth-client.js';
+import { pageScript } from './page-script.js';
 
 export interface Page {
   readonly title: string;
@@ -24,7 +25,10 @@ export interface HostedPages {
 /** All of them, in the order in which they see a request. */
 export const HOSTED_PAGES = Symbol('hosted pages');
 
-export function sendPage(ctx: PageContext, { title, main, redirectUri, script, layout = 'card' }: Page): void {
+export function sendPage(ctx: PageContext, { title, main, redirectUri, layout = 'card', ...page }: Page): void {
+  // "Back" to an answer to a form would be an error of the browser. Where the page itself says what it loads as, that counts.
+  const answered = ctx.method === 'POST' ? (ctx.state['script'] as Page['script']) : undefined;
+  const script = page.script ?? answered;
   ctx.set({
     'Cache-Control': 'no-store',
     'Content-Security-Policy': pagePolicy(redirectUri === undefined ? "'self'" : `'self' ${schemeOf(redirectUri)}`, script?.url),
@@ -34,7 +38,7 @@ export function sendPage(ctx: PageContext, { title, main, redirectUri, script, l
     'Referrer-Policy': 'same-origin',
   });
   ctx.type = 'html';
-  ctx.body = pageText({ title, layout, main, ...(script && { script }) });
+  ctx.body = pageText({ title, layout, main: answered ? html`<span data-loads-as="${ctx.path}"></span>${main}` : main, ...(script && { script }) });
 }
 
 /**
@@ -51,6 +55,11 @@ export interface InteractionView {
   readonly client: string;
   readonly redirectUri: string;
 }
+
+const dayForm = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+
+/** A time; the script shows it in the reader's zone. */
+export const time = (at: Date): Html => html`<time datetime="${at.toISOString()}">${dayForm.format(at)} UTC</time>`;
 
 export const hidden = (proof: string): Html => html`<input type="hidden" name="proof" value="${proof}">`;
 
@@ -231,13 +240,17 @@ export function setErrorStatus(ctx: PageContext, error: CodedError): void {
   if ([429, 503].includes(ctx.status)) ctx.set('Retry-After', String(typeof retryAfter === 'number' ? retryAfter : 1));
 }
 
-/** Serves pages at these paths. Failures become pages, too. */
-export function servePages(provider: Provider, matches: (path: string) => boolean, serve: (ctx: PageContext) => Promise<void>): void {
+/**
+ * Serves pages at these paths. Failures become pages, too.
+ * @param options `showsAgain`: an answer to a form may be loaded again as the page of the form
+ */
+export function servePages(provider: Provider, matches: (path: string) => boolean, serve: (ctx: PageContext) => Promise<void>, { showsAgain = false } = {}): void {
   provider.use(async (ctx, next) => {
     if (!matches(ctx.path) || !['GET', 'HEAD', 'POST'].includes(ctx.method)) {
       await next();
       return;
     }
+    if (showsAgain) ctx.state['script'] = pageScript(provider.issuer);
     try {
       await serve(ctx);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { Button, Group, Skeleton, Stack, Text, Textarea, Timeline } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import type { ReactNode, SubmitEvent } from 'react';
+import { type ReactNode, type SubmitEvent, useRef } from 'react';
 import { useMay, useSession, useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
 import { sayDone } from '../../ui/done.js';
@@ -76,12 +76,19 @@ function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
   const client = useQueryClient();
   const draft = useDraft(`note on order ${orderId}`, { text: '' });
   const { text } = draft.value;
+  const latest = useRef(text);
+  latest.current = text;
   const { length } = Array.from(text.trim());
   const add = useChange({
     isRepeatable: true,
-    mutationFn: () => sendOnce(draft, { text: text.trim() }, (body, idempotencyKey) => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body, idempotencyKey })),
-    onSuccess: () => {
+    mutationFn: async () => {
+      await sendOnce(draft, { text: text.trim() }, (body, idempotencyKey) => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body, idempotencyKey }));
+      return text;
+    },
+    onSuccess: (sent) => {
       draft.clear();
+      // What was typed meanwhile is the next note.
+      if (latest.current !== sent) draft.change({ text: latest.current.startsWith(sent) ? latest.current.slice(sent.length).trimStart() : latest.current });
       sayDone('The note is added.');
       return client.invalidateQueries({ queryKey: ['order', orderId, 'timeline'] });
     },

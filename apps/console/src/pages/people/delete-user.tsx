@@ -6,6 +6,7 @@ import { useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { useChange } from '../../ui/use-change.js';
+import { leftPeople } from './people-search.js';
 
 export function DeleteUser({ username, onClose }: { readonly username: string; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
@@ -15,7 +16,7 @@ export function DeleteUser({ username, onClose }: { readonly username: string; r
     mutationFn: () => shop.DELETE('/user/{username}', { params: { path: { username } } }),
     onSuccess: async () => {
       sayDone(`${username} is deleted.`);
-      await navigate({ to: '/people', replace: true });
+      await navigate({ to: '/people', search: leftPeople.get(), replace: true });
       client.removeQueries({ queryKey: ['user', username] });
       await client.invalidateQueries({ queryKey: ['users'] });
     },

@@ -16,6 +16,9 @@ import { type OAuthClient, useOAuthClients } from './people-reads.js';
 import { PermissionBadges } from './permissions.js';
 import { RotateClientSecret } from './rotate-client-secret.js';
 
+/** Whether it gets tokens for itself: nobody logs in to it. */
+const isProgram = ({ grantTypes }: Pick<OAuthClient, 'grantTypes'>): boolean => grantTypes.includes('client_credentials');
+
 type Open = { readonly dialog: 'new' } | { readonly dialog: 'rotate' | 'delete'; readonly oauthClient: OAuthClient };
 
 /** OAuth clients: applications that users log in to, and programs with tokens of their own. */
@@ -54,7 +57,7 @@ const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClie
               </Table.Td>
               <Table.Td maw={190} style={{ overflowWrap: 'anywhere' }}><Code>{oauthClient.clientId}</Code></Table.Td>
               <Table.Td maw={260}>
-                <Group gap={4}>{oauthClient.public && <Badge variant="light" color="blue" size="sm" tt="none">public</Badge>}<Text size="sm">{oauthClient.grantTypes.includes('client_credentials') ? 'A program with tokens of its own' : 'People log in to it'}</Text></Group>
+                <Group gap={4}>{oauthClient.public && <Badge variant="light" color="blue" size="sm" tt="none">public</Badge>}<Text size="sm">{isProgram(oauthClient) ? 'A program with tokens of its own' : 'People log in to it'}</Text></Group>
                 {oauthClient.redirectUris.map((uri) => <Text key={uri} size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{uri}</Text>)}
               </Table.Td>
               <Table.Td maw={240}><PermissionBadges of={oauthClient.scopes} /></Table.Td>
@@ -73,7 +76,7 @@ const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClie
   </Paper>
 );
 
-function DeleteClient({ oauthClient: { clientId, name }, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
+function DeleteClient({ oauthClient: { clientId, name, grantTypes }, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const isConsole = useSession().clientId === clientId;
@@ -87,7 +90,7 @@ function DeleteClient({ oauthClient: { clientId, name }, onClose }: { readonly o
   });
   return (
     <ConfirmDialog title={`Delete ${name}?`} action="Delete the client" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
-      <Text size="sm">Users can no longer log in to it, their consents end, and its tokens are refused within a second.</Text>
+      <Text size="sm">{isProgram({ grantTypes }) ? 'It gets no more tokens, and those that it has are refused within a second.' : 'Users can no longer log in to it, their consents end, and its tokens are refused within a second.'}</Text>
       {isConsole && <Text size="sm" mt="xs" fw={600}>This is the console that you are using. You and everybody else are logged out of it, and nobody can log in again until an operator has set it up anew.</Text>}
     </ConfirmDialog>
   );

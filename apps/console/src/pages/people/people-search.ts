@@ -1,3 +1,4 @@
+import { Cell } from '../../shop/cell.js';
 import type { Role } from './people-reads.js';
 
 export const roles: readonly Role[] = ['customer', 'staff', 'admin'];
@@ -18,6 +19,9 @@ export interface PeopleSearch {
   readonly from?: string;
   readonly to?: string;
 }
+
+/** The list as it was left last, to go back to. */
+export const leftPeople = new Cell<PeopleSearch>({});
 
 export function peopleSearch({ tab: askedTab, q, role: askedRole, by, operation, from, to }: Record<string, unknown>): PeopleSearch {
   const tab = tabs.find((one) => one === askedTab);

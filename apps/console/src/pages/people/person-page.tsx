@@ -14,6 +14,7 @@ import { AdministratorsOnly } from './administrators-only.js';
 import { ApiKeys } from './api-keys.js';
 import { DeleteUser } from './delete-user.js';
 import { useUser } from './people-reads.js';
+import { leftPeople } from './people-search.js';
 import { RoleCard } from './role-card.js';
 import { Sessions } from './sessions.js';
 
@@ -29,7 +30,7 @@ function Person({ username }: { readonly username: string }): ReactNode {
   const { data: seen, error, isPending } = useUser(username);
   const [isDeleting, { open, close }] = useDisclosure();
   const facts = seen ? [`${seen.user.firstName ?? ''} ${seen.user.lastName ?? ''}`.trim(), seen.user.email, seen.user.phone].filter(Boolean).join(' · ') : '';
-  const back = <Anchor component={Link} to="/people" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>;
+  const back = <Anchor renderRoot={(props) => <Link to="/people" search={leftPeople.get()} {...props} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>;
   const didWhat = <AnchorLink to="/people" search={{ tab: 'audit', by: username }} size="sm">What they did</AnchorLink>;
   if (isGone(error)) return <>{back}<PageHeader title={username}>{didWhat}</PageHeader><Gone what="User" /></>;
   return (

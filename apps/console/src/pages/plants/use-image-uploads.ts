@@ -1,11 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
-import { useShop } from '../../auth/session.js';
+import { useCell, useShop } from '../../auth/session.js';
+import { Cell } from '../../shop/cell.js';
 import { watchUpload } from '../../shop/uploads.js';
 import { sayDone } from '../../ui/done.js';
+import { askBeforeClosing } from '../../ui/use-stay-here.js';
 
 export interface Upload {
   readonly id: number;
+  readonly plantId: number;
   readonly name: string;
   readonly bytes: number;
   /** Share of the file sent, from 0 to 1. */
@@ -17,30 +19,26 @@ export interface Upload {
 const mostBytes = 10 * 1024 * 1024;
 const uploadDeadlineMs = 120_000;
 
+/** Those of all plants, outside the page: they go on while other pages are shown. */
+const uploads = new Cell<readonly Upload[]>([]);
+let last = 0;
+let queue = Promise.resolve();
+
+const change = (id: number, changed: Partial<Upload>): void => uploads.set(uploads.get().map((one) => (one.id === id ? { ...one, ...changed } : one)));
+const dismiss = (id: number): void => uploads.set(uploads.get().filter((one) => one.id !== id));
+
 /** Uploads images one after another, so that their order is that of the selection. */
 export function useImageUploads(plantId: number): { uploads: readonly Upload[]; add: (files: readonly File[]) => void; dismiss: (id: number) => void } {
   const shop = useShop();
   const client = useQueryClient();
-  const [uploads, setUploads] = useState<readonly Upload[]>([]);
-  const last = useRef(0);
-  const queue = useRef<Promise<void>>(Promise.resolve());
-  const leaving = useRef(new AbortController());
-  useEffect(() => {
-    const controller = new AbortController();
-    leaving.current = controller;
-    return () => controller.abort();
-  }, []);
-  const change = (id: number, changed: Partial<Upload>): void => setUploads((all) => all.map((one) => (one.id === id ? { ...one, ...changed } : one)));
-  const dismiss = (id: number): void => setUploads((all) => all.filter((one) => one.id !== id));
 
   const send = async (id: number, file: File): Promise<void> => {
-    const { signal } = leaving.current;
-    if (signal.aborted) return;
+    const stopAsking = askBeforeClosing();
     const form = new FormData();
     form.append('file', file);
     watchUpload(form, (part) => change(id, { part }));
     try {
-      const { data } = await shop.POST('/plant/{plantId}/uploadImage', { params: { path: { plantId } }, body: form as unknown as { file: Blob }, deadlineMs: uploadDeadlineMs, signal });
+      const { data } = await shop.POST('/plant/{plantId}/uploadImage', { params: { path: { plantId } }, body: form as unknown as { file: Blob }, deadlineMs: uploadDeadlineMs });
       if (!data.shown) {
         change(id, { error: 'The shop found no picture in this file, so the plant is shown without it. Choose a JPEG, PNG, GIF, WebP or AVIF picture.' });
         return;
@@ -50,18 +48,20 @@ export function useImageUploads(plantId: number): { uploads: readonly Upload[]; 
       void client.invalidateQueries({ queryKey: ['plants'] });
       await client.invalidateQueries({ queryKey: ['plant', plantId], exact: true });
     } catch (error) {
-      if (!leaving.current.signal.aborted) change(id, { error });
+      change(id, { error });
+    } finally {
+      stopAsking();
     }
   };
 
   const add = (files: readonly File[]): void => {
-    const added = files.map((file) => ({ file, upload: { id: ++last.current, name: file.name, bytes: file.size, part: 0, ...faultOf(file) } }));
-    setUploads((all) => [...all, ...added.map(({ upload }) => upload)]);
+    const added = files.map((file) => ({ file, upload: { id: ++last, plantId, name: file.name, bytes: file.size, part: 0, ...faultOf(file) } }));
+    uploads.set([...uploads.get(), ...added.map(({ upload }) => upload)]);
     for (const { file, upload } of added) {
-      if (upload.error === undefined) queue.current = queue.current.then(() => send(upload.id, file));
+      if (upload.error === undefined) queue = queue.then(() => send(upload.id, file));
     }
   };
-  return { uploads, add, dismiss };
+  return { uploads: useCell(uploads).filter((one) => one.plantId === plantId), add, dismiss };
 }
 
 /** Rejects files that the shop would refuse, or store without showing. */

@@ -1,5 +1,5 @@
 import { ShopProblem } from '@plant-shop/client';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useChange } from '../../ui/use-change.js';
 import { type Draft, useDraft } from '../../ui/use-draft.js';
 import type { Versioned } from './plants-queries.js';
@@ -51,13 +51,15 @@ export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, re
   // Fields that the form does not contain may change meanwhile.
   const base = edit && isNews(edit.base, latest) ? edit.base : latest;
   const form = edit ? (theirs ? rebase(edit.form, formOf(base.value), formOf(theirs.value)) : edit.form) : formOf(latest.value);
+  const shown = useRef(form);
+  shown.current = form;
 
   const saving = useChange({
     isRepeatable: true,
-    mutationFn: async (from: Versioned<Value>): Promise<{ saved: Versioned<Value> } | { asks: true }> => {
+    mutationFn: async (from: Versioned<Value>): Promise<{ saved: Versioned<Value>; sent: Form } | { asks: true }> => {
       for (let [known, mine] = [from, form]; ; ) {
         try {
-          return { saved: await write(mine, known) };
+          return { saved: await write(mine, known), sent: form };
         } catch (error) {
           if (!(error instanceof ShopProblem) || error.status !== 412) throw error;
           const newest = await read();
@@ -75,6 +77,8 @@ export function useVersionedForm<Value, Form>({ name, latest, formOf, isSame, re
       if ('asks' in outcome) return;
       clear();
       onSaved(outcome.saved);
+      // What was typed meanwhile is not saved yet.
+      if (!isSame(shown.current, outcome.sent)) change({ edit: { base: outcome.saved, form: shown.current } });
     },
   });
 

@@ -6,7 +6,6 @@ import { AnchorLink } from '../../../ui/anchor-link.js';
 import { Card } from '../../../ui/card.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { ProblemAlert } from '../../../ui/problem-alert.js';
-import { useStayHere } from '../../../ui/use-stay-here.js';
 import type { ImportedPlant, ImportState, PlantImport } from './plant-import.js';
 import { AddedBefore, Numbers, PlantLines, RefusedLines } from './result.js';
 
@@ -15,7 +14,6 @@ export function ImportProgress({ import: one, onAnother }: { readonly import: Pl
   const state = useCell(one.state);
   const { phase, fileName, part, created, updated, unchanged, refused, added, unclear } = state;
   const isRunning = phase === 'running';
-  useStayHere(isRunning);
   return (
     <Stack maw={960}>
       <Paper withBorder p="md" component="section" aria-label="Progress">

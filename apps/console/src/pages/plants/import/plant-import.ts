@@ -1,5 +1,6 @@
 import { type components, type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { Cell } from '../../../shop/cell.js';
+import { askBeforeClosing } from '../../../ui/use-stay-here.js';
 import { addedBy, keepLeft, noteAdded } from './current-import.js';
 import type { DryRun } from './dry-run.js';
 import { piecesOf } from './pieces.js';
@@ -86,6 +87,8 @@ export class PlantImport {
   async run(): Promise<void> {
     this.stopping = new AbortController();
     this.change({ phase: 'running', error: undefined });
+    // Also while another page is shown.
+    const stopAsking = askBeforeClosing();
     try {
       let part = 0;
       const lines = this.file.lines(this.reading, this.stopping.signal, (read) => (part = read));
@@ -97,6 +100,7 @@ export class PlantImport {
     } catch (error) {
       this.change(this.stopping.signal.aborted ? { phase: 'stopped' } : { phase: 'failed', error });
     }
+    stopAsking();
     this.onEnd();
   }
 
