@@ -198,7 +198,11 @@ describe('people', () => {
     const next = await page.getByRole('dialog', { name: 'The new client secret' }).getByLabel('Secret', { exact: true }).textContent();
     assert.ok(secret && next && secret !== next);
     await page.getByRole('button', { name: 'I have stored it' }).click();
+    await page.getByRole('button', { name: 'Delete plant-admin' }).click();
+    await page.getByText('It gets no more tokens').waitFor();
+    await page.keyboard.press('Escape');
     await row.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('Users can no longer log in to it').waitFor();
     await page.getByRole('button', { name: 'Delete the client' }).click();
     await row.waitFor({ state: 'detached' });
     await visit.leave(/403/);

@@ -1,6 +1,6 @@
 const focusable = 'a[href], button, input, select, textarea, [tabindex]';
 /** What screen readers can name: elsewhere, nobody would know where they are. */
-const named = 'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, main, [aria-label], [aria-labelledby]';
+const named = ':is(a[href], button, input, select, textarea, main, [aria-label], [aria-labelledby]):not(:disabled)';
 
 /** Time between the Enters of somebody who presses it twice. */
 const quickMs = 400;
