@@ -46,11 +46,11 @@ describe('a file of plants', () => {
     const word = fresh('Excel').replaceAll('-', '');
     const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
     const { page } = visit;
-    await choose(page, 'Lieferliste.csv', latin(`Bezeichnung;Bestand;Preis\r\n${word} Calath\xe9a "rot";12;2,50\r\n"${word} Two\r\nlines; here";;3,00\r\n;;\r\n`));
+    await choose(page, 'Lieferliste.csv', latin(`Nazwa;Stan;Cena\r\n${word} Calath\xe9a "rot";12;2,50\r\n"${word} Two\r\nlines; here";;3,00\r\n;;\r\n`));
     await page.getByText('Choose below which column holds the names of the plants.').waitFor();
     assert.equal(await page.getByRole('button', { name: /^Import \d/ }).count(), 0);
-    await hold(page, 'Bezeichnung', 'Name');
-    await hold(page, 'Bestand', 'Stock');
+    await hold(page, 'Nazwa', 'Name');
+    await hold(page, 'Stan', 'Stock');
     await page.getByText('1 blank line will be skipped.').waitFor();
     assert.deepEqual(await figuresOf(page), { New: '2', Changed: '0', Unchanged: '0', Refused: '0' });
     await assertShows(page.getByRole('table', { name: 'First plants' }).getByRole('row'), ['LineWhatPlant', `2New${word} Calathéa "rot"Stock 12`, `3New${word} Two\r\nlines; hereStock: the shop’s default`]);

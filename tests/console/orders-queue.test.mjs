@@ -222,14 +222,14 @@ describe('the orders as a work queue', () => {
     });
     const begun = performance.now();
     await dialog.getByRole('button', { name: 'Ship 200 orders' }).click();
-    await dialog.getByText('193 of 200 orders are shipped. 7 were not: each says why.').waitFor();
+    await dialog.getByText('193 of 200 orders are shipped. 7 were not changed: each says why.').waitFor();
     const seconds = (performance.now() - begun) / 1_000;
     console.log(`200 orders have their results after ${seconds.toFixed(1)} s`);
-    const refused = dialog.getByRole('listitem').filter({ hasText: 'Not shipped.' });
+    const refused = dialog.getByRole('listitem').filter({ hasText: 'Left as it is.' });
     assert.equal(await refused.count(), 7);
     await dialog.getByRole('listitem').filter({ hasText: `Order ${shipped[0]} ` }).getByText('It is shipped already, with Other Post').waitFor();
     await dialog.getByRole('listitem').filter({ hasText: `Order ${cancelled[0]} ` }).getByText('It is cancelled by now.').waitFor();
-    assert.match((await dialog.getByRole('listitem').first().textContent()) ?? '', /Not shipped/);
+    assert.match((await dialog.getByRole('listitem').first().textContent()) ?? '', /Left as it is/);
     await visit.assertAccessible();
     assert.deepEqual([keys.length, new Set(keys).size, keys.includes(undefined)], [197, 197, false]);
     assert.equal((await read(shipped[0] ?? 0)).carrier, 'Other Post');
@@ -270,7 +270,7 @@ describe('the orders as a work queue', () => {
     await dialog.getByLabel('Paste tracking numbers').and(page.locator(':focus:invalid')).waitFor();
     await dialog.getByRole('button', { name: 'Fill in' }).click();
     await dialog.getByRole('button', { name: 'Ship 2 orders' }).click();
-    await dialog.getByText('1 of 2 orders is shipped. 1 was not: each says why.').waitFor();
+    await dialog.getByText('1 of 2 orders is shipped. 1 was not changed: each says why.').waitFor();
     await dialog.getByRole('listitem').filter({ hasText: `Order ${ids[1]} ` }).getByText('Not shipped. Something that you wrote is not accepted.').waitFor();
     await dialog.getByRole('button', { name: 'Print for the 1 order shipped' }).click();
     await page.getByRole('dialog', { name: 'Print for 1 order' }).waitFor();
@@ -381,6 +381,23 @@ describe('the orders as a work queue', () => {
     await visit.leave();
   });
 
+  test('says which orders a colleague has cancelled meanwhile', async () => {
+    const plantId = await newPlant(50);
+    const ids = [await place(plantId), await place(plantId)];
+    const visit = await chrome.visit(staff, { path: `/orders?tab=awaiting&plantId=${plantId}` });
+    const { page } = visit;
+    await page.getByText('2 orders', { exact: true }).waitFor();
+    await selectLoaded(page);
+    await selectedOf(page).getByRole('button', { name: 'Cancel' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox', { name: 'Reason' }).fill('Mine');
+    await admin.POST('/store/order/{orderId}/cancellation', { params: { path: { orderId: ids[0] ?? 0 } }, body: { reason: 'Theirs', restock: true } });
+    await dialog.getByRole('button', { name: 'Cancel 2 orders' }).click();
+    await dialog.getByText('1 of 2 orders is cancelled. 1 was not changed: each says why.').waitFor();
+    await dialog.getByText('Left as it is. It was cancelled before, with another reason.').waitFor();
+    await visit.leave();
+  });
+
   test('exports the selected orders, or all of the tab, as spreadsheets read them', async () => {
     const plantId = await newPlant(50, '=SUM(A1)');
     const ids = [await place(plantId, 2, { name: '@home', lines: ['Leaf Street 1', 'Back house'], postalCode: '01067', city: 'Dresden' }), await place(plantId)];
@@ -400,6 +417,7 @@ describe('the orders as a work queue', () => {
     assert.match(first, /'@home,"Leaf Street 1, Back house",01067 Dresden,$/);
     assert.match(second, /^\d+,shipped,.*,Green Post,'00340434161094012345,/);
     await page.getByText('2 orders exported.').waitFor();
+    await page.waitForFunction(() => document.activeElement?.textContent === 'Export all');
     await page.getByRole('checkbox', { name: `Select order ${ids[0]}`, exact: true }).check();
     assert.deepEqual((await save('Export')).slice(1), [first, '']);
     await visit.leave();

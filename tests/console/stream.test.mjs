@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
 import { focusByKey } from './kit/keyboard.mjs';
-import { admin, newPerson } from './kit/people.mjs';
+import { address, admin, newPerson } from './kit/people.mjs';
 
 describe('the stream page', () => {
   const chrome = new Chrome();
@@ -90,6 +90,27 @@ describe('the stream page', () => {
     const order = await newOrder(plant.id);
     await page.getByRole('option', { name: `Order ${order.id}` }).first().waitFor();
     await visit.leave();
+  });
+
+  test('has no cursor any more after Back', async () => {
+    const visit = await chrome.visit(staff, { path: '/stream' });
+    const { page } = visit;
+    await page.getByRole('combobox', { name: 'From' }).click();
+    await page.getByRole('option', { name: 'After a cursor' }).click();
+    await page.getByLabel('Cursor', { exact: true }).fill('nonsense');
+    await page.waitForURL(/from=nonsense/);
+    await page.getByRole('status').getByText('Ended').waitFor();
+    await page.goBack();
+    await page.getByRole('status').getByText('Live').waitFor();
+    await page.getByLabel('Cursor', { exact: true }).waitFor({ state: 'detached' });
+    assert.equal(await page.getByRole('combobox', { name: 'From' }).inputValue(), 'Now');
+    // On a phone, the rows can be scrolled sideways.
+    await page.setViewportSize({ width: 390, height: 844 });
+    const list = page.getByRole('listbox', { name: 'Events' });
+    await page.goto(`${address}/console/stream?from=earliest`);
+    await list.getByRole('option').first().waitFor();
+    assert.ok(await list.evaluate((one) => [...one.querySelectorAll('[role=option]')].every((row) => row.getBoundingClientRect().width <= one.scrollWidth && row.scrollWidth <= row.clientWidth)));
+    await visit.leave(/400/);
   });
 
   test('stays paused until it continues, with other filters and after other pages', async () => {

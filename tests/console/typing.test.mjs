@@ -120,6 +120,21 @@ describe('what is typed', () => {
     await page.getByRole('button', { name: 'Set the stock' }).click();
     await page.getByText('205 units can be ordered.').waitFor();
     assert.equal(await freeOf(plantId), 205);
+    // A dialog, which closes then, takes nothing more.
+    const { data: webhook } = await admin.POST('/webhooks', { body: { url: 'https://receiver.example/hooks', name: 'Typed', eventTypes: ['order.placed'] } });
+    await page.goto(`${address}/console/webhooks/${webhook.id}`);
+    await page.route(/\/webhooks\/[\da-f-]+$/, async (route) => {
+      await new Promise((resolve) => void setTimeout(resolve, route.request().method() === 'PUT' ? 1_000 : 0));
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const field = page.getByRole('dialog').getByLabel('Name');
+    await field.fill('Saved');
+    await field.press('Enter');
+    await page.waitForTimeout(200);
+    await field.pressSequentially(' and more');
+    assert.equal(await field.inputValue(), 'Saved');
+    await page.getByRole('heading', { name: 'Saved', level: 1 }).waitFor();
     await visit.leave();
   });
 

@@ -175,7 +175,7 @@ describe('the webhooks pages', () => {
     await dialog.getByRole('button', { name: 'Close' }).last().click();
     await page.getByRole('button', { name: 'Send again what failed' }).click();
     await page.getByRole('button', { name: 'Find them' }).click();
-    await page.getByText('Nothing of this period failed, or all of it was sent again.').waitFor();
+    await page.getByText('Nothing of this period failed for good, or all of it was sent again.').waitFor();
     await visit.leave();
   });
 

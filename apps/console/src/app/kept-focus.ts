@@ -3,7 +3,7 @@ const focusable = 'a[href], button, input, select, textarea, [tabindex]';
 const named = ':is(a[href], button, input, select, textarea, main, [aria-label], [aria-labelledby]):not(:disabled)';
 
 /** Time between the Enters of somebody who presses it twice. */
-const quickMs = 400;
+const quickMs = 300;
 /** What has the focus when nothing in it has. */
 const surroundings = 'body, main, [role=dialog]';
 
@@ -16,6 +16,8 @@ type Place = readonly Element[];
  */
 export function keepFocus(): () => void {
   let last: Place = [];
+  /** A disabled element that lost the focus, and what has it until it is enabled again. */
+  let parted: { readonly from: HTMLElement; readonly to: HTMLElement } | undefined;
   let movedAt = 0;
   let enteredAt = 0;
   /** The last place in each dialog, and in the page, to which the focus returns from what opens over it. */
@@ -30,6 +32,10 @@ export function keepFocus(): () => void {
     places.set(target.closest('[role=dialog]') ?? document.body, last);
   };
   const restore = (): void => {
+    if (parted && document.activeElement === parted.to && isThere(parted.from) && !parted.from.matches(':disabled')) {
+      parted.from.focus({ preventScroll: true });
+      parted = undefined;
+    }
     // A disabled element loses the focus only when the page is drawn.
     if (!document.activeElement?.matches(`${surroundings}, :disabled`) || last.length === 0) return;
     const dialog = [...document.querySelectorAll('[role=dialog]')].at(-1);
@@ -47,6 +53,8 @@ export function keepFocus(): () => void {
     if (next instanceof HTMLElement) {
       if (!next.matches(focusable)) next.tabIndex = -1;
       next.focus({ preventScroll: true });
+      const [from] = before;
+      parted = from instanceof HTMLElement && from.matches(':disabled') ? { from, to: next } : undefined;
     }
   };
   const release = ({ target }: FocusEvent): void => {
@@ -61,10 +69,10 @@ export function keepFocus(): () => void {
   const ignoreSecond = (event: MouseEvent): void => {
     if (event.detail > 1 && event.target instanceof Element && event.target.matches('.mantine-Modal-overlay')) event.stopPropagation();
   };
-  // The second of two quick Enters presses no button to which the focus went in between, unless by a key.
+  // The second of two quick Enters presses no button to which the focus went in between, unless by a key or into a menu.
   const ignoreSecondEnter = (event: KeyboardEvent): void => {
     const now = performance.now();
-    if (event.key === 'Enter' && now - enteredAt < quickMs && movedAt > enteredAt && event.target instanceof HTMLButtonElement) event.preventDefault();
+    if (event.key === 'Enter' && now - enteredAt < quickMs && movedAt > enteredAt && event.target instanceof HTMLButtonElement && !event.target.matches('[role=menuitem]')) event.preventDefault();
     enteredAt = event.key === 'Enter' ? now : 0;
   };
   const observer = new MutationObserver(restore);

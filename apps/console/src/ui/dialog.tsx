@@ -24,6 +24,17 @@ function useStayOnPage(isNeeded: boolean): void {
   }, [history, isNeeded]);
 }
 
+/** What is typed or chosen after the request was sent would be lost with the dialog. @returns a function that ends it */
+function holdFields(body: HTMLElement | null): () => void {
+  const hold = (event: Event): void => {
+    if (event.type === 'beforeinput' || (event.target instanceof Element && event.target.closest('input, label, [role=combobox]'))) event.preventDefault();
+  };
+  for (const type of ['beforeinput', 'click']) body?.addEventListener(type, hold, true);
+  return () => {
+    for (const type of ['beforeinput', 'click']) body?.removeEventListener(type, hold, true);
+  };
+}
+
 /** A dialog. While its request is under way nothing closes it: that would not take the request back, and the answer would be lost. */
 export function Dialog({ isOpen = true, isBusy, onClose, children, ...props }: Omit<ModalProps, 'opened' | 'onClose'> & {
   readonly isOpen?: boolean;
@@ -32,9 +43,11 @@ export function Dialog({ isOpen = true, isBusy, onClose, children, ...props }: O
 }): ReactNode {
   useStayOnPage(isOpen && isBusy);
   const close = isBusy ? stay : onClose;
+  const body = useRef<HTMLDivElement>(null);
+  useEffect(() => (isBusy ? holdFields(body.current) : undefined), [isBusy]);
   return (
     <Modal opened={isOpen} onClose={close} centered closeButtonProps={{ 'aria-label': 'Close', disabled: isBusy }} {...props}>
-      <DialogContext value={{ isBusy, close }}>{children}</DialogContext>
+      <DialogContext value={{ isBusy, close }}><div ref={body}>{children}</div></DialogContext>
     </Modal>
   );
 }

@@ -9,8 +9,11 @@ import { lazyFile } from '../shop/lazy-file.js';
 /** The sentences are a file of their own: most visits need none. */
 export const ProblemBody = lazyFile(() => import('./problem-body.js'), 'ProblemBody');
 
+/** Until the sentences are loaded. */
+const textBefore = (error: unknown): string => (error instanceof ShopError && !(error instanceof ShopProblem) ? 'The shop cannot be reached.' : error instanceof Error ? error.message : '');
+
 /** What an error says to people. @param isShort only what happened, in one sentence */
-export const ProblemMessage = ({ error, isShort = false }: { readonly error: unknown; readonly isShort?: boolean }): ReactNode => <Suspense fallback={error instanceof Error && error.message}><ProblemBody error={error} isShort={isShort} /></Suspense>;
+export const ProblemMessage = ({ error, isShort = false }: { readonly error: unknown; readonly isShort?: boolean }): ReactNode => <Suspense fallback={textBefore(error)}><ProblemBody error={error} isShort={isShort} /></Suspense>;
 
 /** Shows an error where it occurred; renders nothing without one. */
 export function ProblemAlert({ error, title = 'This did not work' }: { readonly error: unknown; readonly title?: string }): ReactNode {

@@ -1,5 +1,5 @@
 import { Group, MultiSelect, Paper, Select, TextInput } from '@mantine/core';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useFilters } from '../../ui/page-search.js';
 import { PlantField } from '../../ui/plant-field.js';
 import { useAppliedSoon } from '../../ui/use-applied-soon.js';
@@ -19,6 +19,8 @@ const places = [
 export function StreamFilters(): ReactNode {
   const [{ types, plant, order, status, from }, apply] = useFilters(streamSearch);
   const [cursor, setCursor] = useState('');
+  const typedCursor = useRef(cursor);
+  typedCursor.current = cursor;
   const [typedOrder, setTypedOrder] = useState(String(order ?? ''));
   // Chosen, but without a cursor yet.
   const [isCursorAsked, setCursorAsked] = useState(false);
@@ -26,6 +28,11 @@ export function StreamFilters(): ReactNode {
   // The URL may change elsewhere, by "Start after this one".
   useEffect(() => {
     if (placeOf(from) === 'cursor') setCursor(from ?? '');
+    // "Back" took it away. Who empties the field is about to write another.
+    else if (typedCursor.current !== '') {
+      setCursor('');
+      setCursorAsked(false);
+    }
   }, [from]);
   useEffect(() => setTypedOrder((typed) => (wholeNumber(typed, { min: 1 }) === order ? typed : String(order ?? ''))), [order]);
   const applySoon = useAppliedSoon(apply, typingMs);

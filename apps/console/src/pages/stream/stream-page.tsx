@@ -69,13 +69,14 @@ function useStreamState({ state }: TailSnapshot): keyof typeof states {
 function StateLine(snapshot: TailSnapshot): ReactNode {
   const { isPaused, received } = snapshot;
   const state = useStreamState(snapshot);
-  const { label, color } = isPaused ? { label: 'Paused', color: 'blue' } : states[state];
+  const isEnded = state === 'refused';
+  const { label, color } = isPaused && !isEnded ? { label: 'Paused', color: 'blue' } : states[state];
   return (
     <Group gap="xs" mb="sm" mih={24}>
       <div role="status"><Badge variant="light" color={color} tt="none">{label}</Badge></div>
       <Text size="sm" className="numbers">{counted(received, 'event')} received</Text>
       {received > maxEntries && <Text size="sm" c="dimmed">The newest {formatNumber(maxEntries)} are kept here.</Text>}
-      {isPaused && <Text size="sm" c="dimmed">Of those that come, {formatNumber(bufferSize)} wait here and later ones in the shop. Nothing is skipped.</Text>}
+      {isPaused && !isEnded && <Text size="sm" c="dimmed">Of those that come, {formatNumber(bufferSize)} wait here and later ones in the shop. Nothing is skipped.</Text>}
     </Group>
   );
 }
@@ -87,7 +88,7 @@ function Waiting(snapshot: TailSnapshot): ReactNode {
   return (
     <EmptyState
       icon={IconActivity}
-      title={snapshot.isPaused ? 'Paused' : waiting[state]}
+      title={snapshot.isPaused && state !== 'refused' ? 'Paused' : waiting[state]}
       text="Events are shown here as soon as they happen. To see past ones, start from the oldest event or from a cursor."
     />
   );

@@ -95,7 +95,8 @@ export function useRefundsDue(): Counted {
       return sumOf(counted.data.counts, () => true);
     },
     enabled: isOffered,
-    refetchInterval: 60_000,
+    // A refund that is made is no event.
+    refetchInterval: 5_000,
   });
   useEffect(() => (isOffered ? live.subscribe((message) => void (message.event === 'refund.due' && refetch())) : undefined), [isOffered, live, refetch]);
   return { isOffered, value: valueOf(data, error), count: data ?? 0, text: data === 0 ? 'none' : 'orders whose payment must be returned', error };

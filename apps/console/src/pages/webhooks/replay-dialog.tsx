@@ -96,11 +96,12 @@ function ReplayProgress({ webhook, state, scheduled, stop }: {
   const isScheduling = state === 'scheduling';
   const { data: pending } = useWaiting(webhook.id, { enabled: !isScheduling });
   const sent = pending === undefined ? 0 : Math.max(scheduled - pending.count, 0);
+  const isKnown = pending?.isMore === false && webhook.state !== 'disabled';
   const share = scheduled === 0 ? 100 : (sent / scheduled) * 100;
   return (
     <Stack>
       <Text role="status">{isScheduling ? `${counted(scheduled, 'event')} scheduled so far …` : `${counted(scheduled, 'event')} ${scheduled === 1 ? 'is' : 'are'} scheduled.`}</Text>
-      <Progress value={isScheduling ? 100 : share} animated={isScheduling} aria-label={isScheduling ? 'Scheduling' : 'Sent'} />
+      {(isScheduling || isKnown) && <Progress value={isScheduling ? 100 : share} animated={isScheduling} aria-label={isScheduling ? 'Scheduling' : 'Sent'} />}
       {!isScheduling && scheduled > 0 && <Text size="sm">{waitingText(webhook, pending)}</Text>}
       {state === 'stopped' && <Text size="sm">You stopped it: later events of the period are not scheduled.</Text>}
       <ResultActions isBegun isRunning={isScheduling}>

@@ -45,7 +45,7 @@ export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; 
           <Text size="sm">Finds the events of a period that {nameOf(webhook)} did not take, also those that are to be tried again later, unless they were sent again since.</Text>
           <TimeInput label="Since" required data-autofocus value={since} onChange={(time) => draft.change({ since: time })} />
           <TimeInput label="Before" after={since} description="Empty: until now." value={until} onChange={(time) => draft.change({ until: time })} />
-          <Text size="sm" role="status">{found && (found.isCut ? 'None was found among the newest 20,000 deliveries. There may be older ones.' : 'Nothing of this period failed, or all of it was sent again.')}</Text>
+          <Text size="sm" role="status">{found && (found.isCut ? 'None was found among the newest 20,000 deliveries. There may be older ones.' : 'Nothing of this period failed for good, or all of it was sent again. What waits to be tried again is sent without you.')}</Text>
           <ProblemAlert error={find.error} title="The deliveries could not be searched" />
           <Group justify="flex-end">
             <BackButton label="Cancel" />

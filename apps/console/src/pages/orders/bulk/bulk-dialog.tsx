@@ -121,7 +121,7 @@ function toNextField(event: KeyboardEvent<HTMLElement>): void {
 }
 
 function resultText({ done, failed, count, isRunning, word }: { readonly done: number; readonly failed: number; readonly count: number; readonly isRunning: boolean; readonly word: string }): string {
-  const refused = failed === 0 ? '' : ` ${counted(failed, 'was', 'were')} not: each says why.`;
+  const refused = failed === 0 ? '' : ` ${counted(failed, 'was', 'were')} not changed: each says why.`;
   return `${done + failed < count && !isRunning ? 'Stopped. ' : ''}${formatNumber(done)} of ${counted(count, 'order')} ${done === 1 || count === 1 ? 'is' : 'are'} ${word}.${refused}`;
 }
 
@@ -141,7 +141,7 @@ const Row = memo(function Row({ row: { order, state, isFinal, why, requestId }, 
       <Text size="sm" c={state === 'failed' ? 'red' : 'dimmed'} className={classes['result'] ?? ''}>
         {state === 'running' && '…'}
         {state === 'done' && done}
-        {state === 'failed' && <>Not {done}. {why}{requestId !== undefined && <Text span size="xs" c="dimmed"> Request {requestId}</Text>}</>}
+        {state === 'failed' && <>{isFinal ? 'Left as it is.' : `Not ${done}.`} {why}{requestId !== undefined && <Text span size="xs" c="dimmed"> Request {requestId}</Text>}</>}
       </Text>
     </li>
   );

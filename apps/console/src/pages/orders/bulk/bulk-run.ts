@@ -118,6 +118,8 @@ export class BulkRun extends RowRun<BulkRow> {
       return undefined;
     }
     if (this.kind === 'cancel') {
+      // The shop cancels an order only once, and answers as if this had been the first time.
+      if (!this.unknown.has(id) && (await this.shop.GET('/store/order/{orderId}', { params: { path } })).data.status === 'cancelled') throw new Refusal('It was cancelled before, with another reason.', 'Nothing was changed.');
       const body = { reason: reason.trim(), restock };
       await this.shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body, idempotencyKey: this.sentOf(id, JSON.stringify(body)).idempotencyKey });
       return undefined;
