@@ -65,6 +65,7 @@ describe('the pages', () => {
       const found = FOR_PROGRAMS.exec(await page.locator('body').innerText());
       assert.equal(found?.[0], undefined, path);
     }
-    await visit.leave();
+    // Of plants in the audit log that another test has deleted.
+    await visit.leave(/404.*\/v3\/plant\/\d+\)/);
   });
 });
