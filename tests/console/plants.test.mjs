@@ -297,7 +297,10 @@ describe('plants', () => {
     }, [...dot]);
     // It goes on while another page is open, and the browser asks before it closes the tab.
     const held = signal();
+    /** @type {string[]} */
+    const sentBy = [];
     await page.route(/uploadImage$/, async (route) => {
+      sentBy.push(route.request().resourceType());
       await held.given;
       await route.continue();
     }, { times: 1 });
@@ -311,6 +314,8 @@ describe('plants', () => {
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Orders' }).click();
     held.give();
     await page.getByText('dropped.png was added.').waitFor();
+    // Only that reports how far it is.
+    assert.deepEqual(sentBy, ['xhr']);
     assert.equal(await page.evaluate(() => window.dispatchEvent(new Event('beforeunload', { cancelable: true }))), true);
     await page.goto(`${address}/console/plants/${plant.id}`);
     await page.getByRole('img', { name: `Image 2 of ${plant.name}` }).waitFor();

@@ -2,8 +2,6 @@ const focusable = 'a[href], button, input, select, textarea, [tabindex]';
 /** What screen readers can name: elsewhere, nobody would know where they are. */
 const named = ':is(a[href], button, input, select, textarea, main, [aria-label], [aria-labelledby]):not(:disabled)';
 
-/** Time between the Enters of somebody who presses it twice. */
-const quickMs = 300;
 /** What has the focus when nothing in it has. */
 const surroundings = 'body, main, [role=dialog]';
 
@@ -18,8 +16,6 @@ export function keepFocus(): () => void {
   let last: Place = [];
   /** A disabled element that lost the focus, and what has it until it is enabled again. */
   let parted: { readonly from: HTMLElement; readonly to: HTMLElement } | undefined;
-  let movedAt = 0;
-  let enteredAt = 0;
   /** The last place in each dialog, and in the page, to which the focus returns from what opens over it. */
   const places = new WeakMap<Element, Place>();
 
@@ -27,7 +23,6 @@ export function keepFocus(): () => void {
     if (!(target instanceof Element)) return;
     // A second click on a busy button is one on what surrounds it.
     if (target.matches(surroundings) && last[0]?.matches('[data-loading]') && isThere(last[0])) return;
-    movedAt = performance.now();
     last = placeOf(target);
     places.set(target.closest('[role=dialog]') ?? document.body, last);
   };
@@ -65,28 +60,14 @@ export function keepFocus(): () => void {
       else if (!target.closest('[role=dialog]')) last = [];
     });
   };
-  // The second half of the double click that opens a dialog would close it.
-  const ignoreSecond = (event: MouseEvent): void => {
-    if (event.detail > 1 && event.target instanceof Element && event.target.matches('.mantine-Modal-overlay')) event.stopPropagation();
-  };
-  // The second of two quick Enters presses no button to which the focus went in between, unless by a key or into a menu.
-  const ignoreSecondEnter = (event: KeyboardEvent): void => {
-    const now = performance.now();
-    if (event.key === 'Enter' && now - enteredAt < quickMs && movedAt > enteredAt && event.target instanceof HTMLButtonElement && !event.target.matches('[role=menuitem]')) event.preventDefault();
-    enteredAt = event.key === 'Enter' ? now : 0;
-  };
   const observer = new MutationObserver(restore);
   observer.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['disabled', 'data-loading'] });
   document.addEventListener('focusin', note);
   document.addEventListener('focusout', release);
-  document.addEventListener('click', ignoreSecond, true);
-  document.addEventListener('keydown', ignoreSecondEnter, true);
   return () => {
     observer.disconnect();
     document.removeEventListener('focusin', note);
     document.removeEventListener('focusout', release);
-    document.removeEventListener('click', ignoreSecond, true);
-    document.removeEventListener('keydown', ignoreSecondEnter, true);
   };
 }
 

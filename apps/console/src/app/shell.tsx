@@ -9,6 +9,7 @@ import { forgetDrafts } from '../ui/drafts.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
 import { keepFocus } from './kept-focus.js';
+import { ignoreSecondPress } from './second-press.js';
 import { KeptPages } from './kept-pages.js';
 import { type PageEntry, pages } from './pages.js';
 import { FindButton } from './palette/find-button.js';
@@ -24,6 +25,7 @@ export function Shell(): ReactNode {
   const seesOrders = useMay('read:orders');
   const isSandbox = useCell(session.connection.isSandbox);
   useEffect(keepFocus, []);
+  useEffect(ignoreSecondPress, []);
   return (
     <AppShell header={{ height: 56 }} navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !isOpen } }} padding="md">
       <a className="skip-link" href="#content">Skip to content</a>

@@ -1,16 +1,17 @@
 type OnProgress = (part: number) => void;
 
-const watched = new WeakMap<object, OnProgress>();
+const watched = new WeakMap<File, OnProgress>();
 
-/** Reports the upload progress of this body, from 0 to 1. */
-export function watchUpload(body: FormData, onProgress: OnProgress): void {
-  watched.set(body, onProgress);
+/** Reports the progress of this file's upload, from 0 to 1. */
+export function watchUpload(file: File, onProgress: OnProgress): void {
+  watched.set(file, onProgress);
 }
 
-/** `fetch`, or `XMLHttpRequest` for a watched body: only that reports upload progress. */
+/** `fetch`, or `XMLHttpRequest` for a form with a watched file: only that reports upload progress. */
 export const fetchOrUpload: typeof globalThis.fetch = (input, init) => {
   const body = init?.body;
-  const onProgress = body instanceof FormData ? watched.get(body) : undefined;
+  const file = body instanceof FormData ? body.get('file') : undefined;
+  const onProgress = file instanceof File ? watched.get(file) : undefined;
   return onProgress && init ? upload(input, init, onProgress) : globalThis.fetch(input, init);
 };
 

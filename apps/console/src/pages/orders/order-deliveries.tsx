@@ -13,8 +13,7 @@ import { nameOf } from '../webhooks/webhook-reads.js';
 import { titleOf } from './order-timeline.js';
 import { type TimelineEntry, useOrderDeliveries } from './queries.js';
 
-/** Deliveries of this order's events to the user's own webhooks, and for staff to its owner's. */
-/** @param timeline names the step that an event tells of */
+/** Deliveries of this order's events to the user's own webhooks, and for staff to its owner's. @param timeline names the steps that the events tell of */
 export function OrderDeliveries({ order, timeline = [] }: { readonly order: Order; readonly timeline: readonly TimelineEntry[] | undefined }): ReactNode {
   const { data, error } = useOrderDeliveries(order);
   const seesOwners = useMay('manage:orders');

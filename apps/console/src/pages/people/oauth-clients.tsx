@@ -17,7 +17,7 @@ import { PermissionBadges } from './permissions.js';
 import { RotateClientSecret } from './rotate-client-secret.js';
 
 /** Whether it gets tokens for itself: nobody logs in to it. */
-const isProgram = ({ grantTypes }: Pick<OAuthClient, 'grantTypes'>): boolean => grantTypes.includes('client_credentials');
+const isProgram = ({ grantTypes }: OAuthClient): boolean => grantTypes.includes('client_credentials');
 
 type Open = { readonly dialog: 'new' } | { readonly dialog: 'rotate' | 'delete'; readonly oauthClient: OAuthClient };
 
@@ -76,7 +76,8 @@ const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClie
   </Paper>
 );
 
-function DeleteClient({ oauthClient: { clientId, name, grantTypes }, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
+function DeleteClient({ oauthClient, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
+  const { clientId, name } = oauthClient;
   const shop = useShop();
   const client = useQueryClient();
   const isConsole = useSession().clientId === clientId;
@@ -90,7 +91,7 @@ function DeleteClient({ oauthClient: { clientId, name, grantTypes }, onClose }: 
   });
   return (
     <ConfirmDialog title={`Delete ${name}?`} action="Delete the client" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
-      <Text size="sm">{isProgram({ grantTypes }) ? 'It gets no more tokens, and those that it has are refused within a second.' : 'Users can no longer log in to it, their consents end, and its tokens are refused within a second.'}</Text>
+      <Text size="sm">{isProgram(oauthClient) ? 'It gets no more tokens, and those that it has are refused within a second.' : 'Users can no longer log in to it, their consents end, and its tokens are refused within a second.'}</Text>
       {isConsole && <Text size="sm" mt="xs" fw={600}>This is the console that you are using. You and everybody else are logged out of it, and nobody can log in again until an operator has set it up anew.</Text>}
     </ConfirmDialog>
   );

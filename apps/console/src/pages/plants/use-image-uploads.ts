@@ -34,11 +34,9 @@ export function useImageUploads(plantId: number): { uploads: readonly Upload[]; 
 
   const send = async (id: number, file: File): Promise<void> => {
     const stopAsking = askBeforeClosing();
-    const form = new FormData();
-    form.append('file', file);
-    watchUpload(form, (part) => change(id, { part }));
+    watchUpload(file, (part) => change(id, { part }));
     try {
-      const { data } = await shop.POST('/plant/{plantId}/uploadImage', { params: { path: { plantId } }, body: form as unknown as { file: Blob }, deadlineMs: uploadDeadlineMs });
+      const { data } = await shop.POST('/plant/{plantId}/uploadImage', { params: { path: { plantId } }, body: { file }, deadlineMs: uploadDeadlineMs });
       if (!data.shown) {
         change(id, { error: 'The shop found no picture in this file, so the plant is shown without it. Choose a JPEG, PNG, GIF, WebP or AVIF picture.' });
         return;
