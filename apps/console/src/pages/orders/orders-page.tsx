@@ -66,7 +66,7 @@ export function OrdersPage(): ReactNode {
         <Button variant="default" leftSection={<IconRefresh size={16} />} onClick={() => list.start()}>Refresh</Button>
       </PageHeader>
       <OrderTabs tab={tab} counts={counts} onChange={(wanted) => void navigate({ search: toOrderFilter({ ...search, tab: wanted, sort: undefined }) })}>
-        <OrderFilters filter={filter} seesAll={seesAll} onChange={(changed) => void navigate({ search: { ...changed, tab }, replace: isTypedOn(filter, { ...changed, tab }) })} />
+        <OrderFilters filter={filter} seesAll={seesAll} onChange={(changed) => void navigate({ search: { ...changed, tab }, replace: isTypedOn(filter, { ...changed, tab }), resetScroll: false })} />
         {isNobody ? <EmptyState icon={IconPackage} title={`No user is called ${filter.owner ?? ''}`} text="Choose a name of the list, or write the whole username." /> : <ProblemAlert error={fault} title="The orders could not be loaded" />}
         {rows.length > 0 && (
           <>
