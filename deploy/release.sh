@@ -29,6 +29,8 @@ refuse() {
 fail() {
   trap 'rm -rf "$work"' EXIT
   echo "$deployment is not released: $(echo "$1" | tr '\n' ' ')" >&2 || :
+  # At once: undoing the rest takes longer, and pods that end as usual serve on for as long as preStop waits.
+  [ -z "$suspects" ] || kube delete pods --selector "$suspects" --grace-period=1 --wait=false > /dev/null || :
   if [ -s "$before" ]; then kube apply --filename "$before" > /dev/null; fi
   created=$(kube get --filename "$manifests" --ignore-not-found --output name | grep -Fxv -f "$work/names" || true)
   # shellcheck disable=SC2086
@@ -46,6 +48,8 @@ obstacles() {
 }
 
 said=
+# The labels of the pods that are compared with the old ones.
+suspects=
 # Ends the release if the obstacle stays however long one waits; else prints it, once.
 consider() {
   case $1 in
@@ -144,22 +148,28 @@ fail_if_ended() {
   [ -z "$ended" ] || fail "a new pod ended ($ended). Its last line: $(kube logs --selector "$pods" --previous --tail=1 2>&1)"
 }
 
+probe() { [ -z "${PROBE:-}" ] || sh -c "$PROBE" > "$work/probe" 2>&1 || : > "$work/refused"; }
+
 # Compares the first new pods with the old ones while they get their share of the traffic.
 observe() {
   old=$(kube get pods --selector "$(echo "$pods" | sed 's/\(pod-template-hash\)=/\1!=/')" --output name)
   [ -n "$old" ] || return 0
   callers=
   [ "$service" = gateway ] || callers=$(kube get pods --selector app.kubernetes.io/name=gateway --output name)
+  suspects=$pods
   observed=$(($(date +%s) + ${OBSERVE_SECONDS:-120}))
   halfway=$((observed - ${OBSERVE_SECONDS:-120} / 2))
   while [ "$(date +%s)" -lt "$observed" ]; do
     fail_if_ended
-    if [ -n "${PROBE:-}" ]; then sh -c "$PROBE" > "$work/probe" 2>&1 || fail "its probe failed: $(tail -n 1 "$work/probe")"; fi
+    probe &
     if [ "$service" != console ]; then
       read_counts callers "$callers" &
       read_counts old "$old" &
       read_counts new "$(kube get pods --selector "$pods" --output name)" &
-      wait
+    fi
+    wait
+    [ ! -e "$work/refused" ] || fail "its probe failed: $(tail -n 1 "$work/probe")"
+    if [ "$service" != console ]; then
       if ! ls "$work"/new-last-* > /dev/null 2>&1; then
         # The cluster knows of an end a little later than who was asking the pod.
         sleep 5
@@ -169,9 +179,10 @@ observe() {
       # Whoever is asked little is judged by less, and later.
       if [ "$(date +%s)" -lt "$halfway" ]; then judge 50; else judge 20; fi
     fi
-    sleep 2
+    sleep 1
   done
   [ "$service" = console ] || judge 10
+  suspects=
   echo "$deployment: its first new pods answered ${verdict:-no} requests as well as the old ones"
 }
 

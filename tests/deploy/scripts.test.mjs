@@ -174,13 +174,15 @@ async function released(answers, what = ['store', 'production'], env = {}) {
       *before.yaml) echo "apply $(tr '\\n' ' ' < "$3")" >> ${notes}/changes ;;
       *) echo "$*" | sed 's, /[^ ]*/, ,' >> ${notes}/changes ;;
     esac`);
-  const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), ...what], { env: { ...process.env, ...kubectl, ...env } });
+  const command = ['-c', 'RELEASE=$$ exec sh "$@"', 'sh', join(ROOT, 'deploy/release.sh'), ...what];
+  const { code, output } = await attempt('sh', command, { env: { ...process.env, ...kubectl, ...env } });
   const changes = existsSync(join(notes, 'changes')) ? readFileSync(join(notes, 'changes'), 'utf8').trimEnd().split('\n') : [];
   return { code, lines: output.trimEnd().split('\n').filter(Boolean), changes };
 }
 
 const REVISED = 'grep -qx "apply --filename manifests.yaml" "$notes/changes" && echo 10 || echo 9';
 
+const REMOVED = 'delete pods --selector app.kubernetes.io/name=store,pod-template-hash=newer --grace-period=1 --wait=false';
 const UNDONE = ['apply {"kind":"Deployment"} --- --- --- ', 'delete --ignore-not-found --wait=false job.batch/store-migrate-0123456789ab', 'rollout status deployment/store --timeout=3m'];
 
 test('a release migrates before it starts new pods, and then removes the Job of the former one', async () => {
@@ -292,22 +294,22 @@ for (const [what, traits, answers, probe, line] of HURTING) {
     const { code, lines, changes } = await released({ ...(await observable(context, traits)), ...answers }, undefined, { OBSERVE_SECONDS: '12', PROBE: probe });
     assert.deepEqual([code, lines.length, changes.includes('rollout resume deployment/store')], [1, 2, false], lines.join('\n'));
     assert.match(lines[0]?.trimEnd() ?? '', line);
-    assert.deepEqual(changes.slice(-3), UNDONE);
+    assert.deepEqual(changes.slice(-4), [REMOVED, ...UNDONE]);
   });
 }
 
 for (const signal of ['TERM', 'HUP']) {
   test(`a release that is interrupted by SIG${signal} is undone`, { timeout: 60_000 }, async (context) => {
-    const { code, lines, changes } = await released(await observable(context), undefined, { OBSERVE_SECONDS: '30', PROBE: `kill -${signal} $PPID` });
+    const { code, lines, changes } = await released(await observable(context), undefined, { OBSERVE_SECONDS: '30', PROBE: `kill -${signal} $RELEASE` });
     assert.deepEqual([code, lines[0]?.trimEnd()], [1, 'store is not released: it was interrupted']);
-    assert.deepEqual(changes.slice(-3), UNDONE);
+    assert.deepEqual(changes.slice(-4), [REMOVED, ...UNDONE]);
   });
 }
 
 test('a release is undone if the cluster does not answer while its new pods are observed', { timeout: 60_000 }, async (context) => {
   const { code, lines, changes } = await released({ ...(await observable(context)), ended: 'echo connection refused >&2; false' }, undefined, { OBSERVE_SECONDS: '30' });
   assert.deepEqual([code, lines.slice(0, 2).map((one) => one.trimEnd())], [1, ['connection refused', 'store is not released: a command of kubectl failed']]);
-  assert.deepEqual(changes.slice(-3), UNDONE);
+  assert.deepEqual(changes.slice(-4), [REMOVED, ...UNDONE]);
 });
 
 test('a release prints each reason why a migration waits once', { timeout: 20_000 }, async () => {

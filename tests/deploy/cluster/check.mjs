@@ -35,6 +35,8 @@ kubectl must be configured for the cluster, and this machine must reach both add
 const { NAMESPACE = 'plant-shop', OVERLAY = 'production', DEPLOY = join(ROOT, 'deploy'), SOCKETS = '20' } = process.env;
 /** A bad release is undone within this time. */
 const UNDONE_LIMIT_S = 180;
+/** The share of requests that may fail while bad releases are tried. */
+const HURT_LIMIT = 0.001;
 /** Time for the last events to arrive after the traffic has ended. */
 const LATE_MS = 15_000;
 
@@ -159,6 +161,9 @@ const checks = {
   ...Object.fromEntries(SERVICES.map((service) => [`rollout-${service}`, [{ name: `rollout of ${service}`, change: () => rollOut(service) }]])),
 };
 
+/** Requests during bad releases. */
+const hurt = { answered: 0, failed: 0 };
+
 /** @param {{ gateway: string, stream: string, key: string, plantId: number }} shop @param {Check} check */
 async function holds({ gateway, stream, key, plantId }, { name, mayFail = false, change }) {
   /** @type {{ listener: ResumingSocket, since: number }[]} */
@@ -193,6 +198,10 @@ async function holds({ gateway, stream, key, plantId }, { name, mayFail = false,
   const missed = lost();
   for (const { listener } of listeners) listener.stop();
   const gaps = listeners.reduce((sum, { listener }) => sum + listener.gaps.length, 0);
+  if (BAD_RELEASES.includes(name)) {
+    hurt.answered += answered;
+    hurt.failed += failures.length;
+  }
   const isGood = trouble === '' && missed === 0 && gaps === 0 && approved.size > 0 && (mayFail || failures.length === 0);
   console.log(
     `${isGood ? 'ok  ' : 'FAIL'} ${name}: ${seconds} s, ${answered} answered, ${failures.length} failed${mayFail ? ' (may)' : ''}; ` +
@@ -214,6 +223,11 @@ const measured = new Usage(kubectl, NAMESPACE).start();
 let bad = 0;
 for (const name of names.length > 0 ? names : ['release', 'rollout', 'scale', 'kill', 'rotate', 'databases']) {
   for (const check of checks[name] ?? []) if (!(await holds(shop, check))) bad++;
+}
+if (hurt.answered > 0) {
+  const share = hurt.failed / hurt.answered;
+  if (share > HURT_LIMIT) bad++;
+  console.log(`${share > HURT_LIMIT ? 'FAIL' : 'ok  '} bad releases: ${hurt.failed} of ${hurt.answered} requests failed (${(100 * share).toFixed(2)} %)`);
 }
 console.log(await measured.report());
 console.log(bad === 0 ? 'all checks passed' : `${bad} checks failed`);
