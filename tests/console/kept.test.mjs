@@ -39,7 +39,7 @@ describe('a page that was left', () => {
   test('has the filters of its address, and forgets what was typed and not applied', async () => {
     const visit = await chrome.visit(demoAdmin, { path: '/people' });
     const { page } = visit;
-    const field = page.getByLabel('Name begins with');
+    const field = page.getByLabel('Name or e-mail address');
     await field.fill('adm');
     await page.waitForURL(/q=adm/);
     await goTo(page, 'People');

@@ -32,7 +32,7 @@ describe('people', () => {
     await admin.PUT('/user/{username}', { params: { path: { username: ada.username } }, body: { firstName: '<img src=x onerror=alert(1)>' } });
     const visit = await chrome.visit(boss, { path: '/people?role=customer' });
     const { page } = visit;
-    await focusByKey(page.getByLabel('Name begins with'));
+    await focusByKey(page.getByLabel('Name or e-mail address'));
     await page.keyboard.type(ada.username);
     await page.waitForURL((url) => url.searchParams.get('q') === ada.username);
     await page.getByText('<img src=x onerror=alert(1)>').waitFor();
@@ -74,7 +74,9 @@ describe('people', () => {
     const visit = await chrome.visit(owner, { path: '/webhooks' });
     const { page } = visit;
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
-    await admin.DELETE('/user/{username}/sessions', { params: { path: { username: owner.username } } });
+    const { data: sessions } = await admin.GET('/user/{username}/sessions', { params: { path: { username: owner.username } } });
+    const sessionId = sessions.find((/** @type {any} */ { kind }) => kind === 'application')?.id ?? '';
+    await admin.DELETE('/user/{username}/sessions/{sessionId}', { params: { path: { username: owner.username, sessionId } } });
     await page.getByText('Your session has ended.').waitFor();
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByLabel('Username').fill(owner.username);
@@ -94,7 +96,7 @@ describe('people', () => {
     await page.getByRole('button', { name: /^End the session/ }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'End the session' }).click();
     await givePassword(page, boss);
-    await page.getByText(`${ada.username} is logged in nowhere.`).waitFor();
+    await page.getByText(`${ada.username} has no open session.`).waitFor();
     await visit.assertAccessible();
     await visit.leave(/403/);
   });
@@ -129,10 +131,10 @@ describe('people', () => {
   test('an administrator who becomes staff is offered what staff are', async () => {
     const visit = await chrome.visit(await newPerson('admin'), { path: '/people' });
     const { page } = visit;
-    await page.getByLabel('Name begins with').waitFor();
+    await page.getByLabel('Name or e-mail address').waitFor();
     const username = (await page.getByRole('banner').getByText(/^admin-/).textContent()) ?? '';
     await admin.PUT('/user/{username}/role', { params: { path: { username } }, body: { role: 'staff' } });
-    await page.getByLabel('Name begins with').fill('any');
+    await page.getByLabel('Name or e-mail address').fill('any');
     await page.getByRole('heading', { name: 'Only administrators see people' }).waitFor();
     await page.getByText('Your role was changed: you may no longer manage people.').waitFor();
     await assertShows(page.getByRole('navigation', { name: 'Pages' }).getByRole('link'), ['Today', 'Orders', 'Plants', 'Stream', 'Webhooks', 'Your account']);

@@ -181,7 +181,7 @@ describe('a state that is not good', () => {
       await page.getByRole('heading', { name: `${what} not found` }).waitFor();
       // No button of the page, and nothing that would be true of a thing that exists.
       assert.equal(await page.locator('main').getByRole('button').filter({ visible: true }).count(), 0);
-      assert.equal(await page.locator('main').getByText(/yet|logged in nowhere|could not be loaded/).filter({ visible: true }).count(), 0);
+      assert.equal(await page.locator('main').getByText(/yet|no open session|could not be loaded/).filter({ visible: true }).count(), 0);
       await page.locator('main').getByRole('link').first().click();
       await page.getByRole('heading', { name: `${what} not found` }).waitFor({ state: 'detached' });
       await visit.leave(/404/);

@@ -135,12 +135,12 @@ describe('what is open or typed', () => {
   test('in a filter is what the address says', async () => {
     const visit = await chrome.visit(demoAdmin, { path: '/people' });
     const { page } = visit;
-    await page.getByLabel('Name begins with').fill('adm');
+    await page.getByLabel('Name or e-mail address').fill('adm');
     await page.waitForURL(/q=adm/);
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'People' }).click();
     await page.waitForURL((url) => !url.search.includes('adm'));
     await page.waitForFunction(() => document.querySelector('input[value="adm"]') === null);
-    assert.equal(await page.getByLabel('Name begins with').inputValue(), '');
+    assert.equal(await page.getByLabel('Name or e-mail address').inputValue(), '');
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Stream' }).click();
     await page.getByLabel('Order', { exact: true }).fill('1231');
     await page.waitForURL(/order=1231/);

@@ -1,7 +1,7 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { OpenSession } from '@plant-shop/contracts/identity.sessions';
 import type { Reader, Transaction } from '@plant-shop/platform/postgres/database';
-import { deletePayloadsOfUser } from './grants/payloads.repository.js';
+import { deletePayloadsOfUser, deletePublicGrantsOfSession } from './grants/payloads.repository.js';
 import type { IdleHours } from './options.js';
 import { appendRevocations, type RevocationTarget } from './revocations/revocations.js';
 
@@ -137,9 +137,16 @@ export function listSessions(db: Reader, userId: string, idle: IdleHours): Promi
   );
 }
 
-/** @returns false when the user has no session with this id */
-export async function endSessionOf(tx: Transaction, userId: string, id: string): Promise<boolean> {
-  return (await tx.execute('DELETE FROM sessions WHERE user_id = $1 AND id = $2', [userId, id])) > 0;
+/**
+ * Ends a session, then the grants that it gave to public clients, which run on the device that it belongs to. Others run on servers, and keep theirs.
+ * @returns revocations to append at the end of the transaction; none when the user has no session with this id
+ */
+export async function endSessionOf(tx: Transaction, userId: string, id: string): Promise<RevocationTarget[]> {
+  const text = 'DELETE FROM sessions WHERE user_id = $1 AND id = $2 RETURNING oauth_session AS "oauthSession"';
+  const [ended] = await tx.query<{ oauthSession: Buffer | null }>(text, [userId, id]);
+  if (!ended) return [];
+  const grants = ended.oauthSession ? await deletePublicGrantsOfSession(tx, ended.oauthSession) : [];
+  return [{ kind: 'session', id }, ...grants.map((grant) => ({ kind: 'grant', id: grant }) as const)];
 }
 
 /** Writes the last use, at most once a minute per session over all replicas. */
@@ -270,7 +277,7 @@ export function deleteExpiredSessions(tx: Transaction): Promise<number> {
 }
 
 /**
- * Ends all sessions of a user except one, then all grants to applications. `BrowserSessions.isStillLive` relies on this
+ * Ends all sessions of a user except one, then all grants to applications. `BrowserSessions.noteGrant` relies on this
  * order.
  * @returns revocations to append at the end of the transaction
  */

@@ -152,7 +152,7 @@ export const sessionOperations = {
       route: 'DELETE /v3/user/:username/sessions/:sessionId',
       access: authenticated,
       summary: 'End a session',
-      description: "The session is refused everywhere within a second. The message is its id. Another user's session needs a recent login or the password of the caller.",
+      description: "The session is refused everywhere within a second, and so are the tokens that it gave to public clients, such as the console in that browser. The message is its id. Another user's session needs a recent login or the password of the caller.",
       revokes: true,
       answer: message('ended', '0190b6a2-7f00-7a11-8b22-93c4d5e6f708'),
     },

@@ -219,6 +219,11 @@ export class ListUsers extends PageRequest {
   q?: string;
 
   @IsOptional()
+  @Text()
+  @Description('Beginning of the username, the name or the last name, or the e-mail address; regardless of case.')
+  search?: string;
+
+  @IsOptional()
   @OneOf(roles)
   @Description('Only users with this role.')
   role?: Role;
@@ -370,7 +375,7 @@ export const userOperations = {
       access: permission('write:users'),
       summary: 'List users',
       description: 'Sorted by username, regardless of case. Requires `write:users`.',
-      query: ['q', 'role', 'externalId', 'metadata', 'limit', 'cursor'],
+      query: ['q', 'search', 'role', 'externalId', 'metadata', 'limit', 'cursor'],
       answer: listOf(userAnswer, 1_000),
     },
   ),

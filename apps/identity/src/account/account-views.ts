@@ -146,7 +146,7 @@ ${action}</li>
 `;
   });
   const rest = sessionCount > sessions.length ? html`<p>These are the newest ${String(sessions.length)} of ${String(sessionCount)}.</p>\n` : undefined;
-  return section(view, 'sessions', 'Sessions', html`<p>Where you are logged in. If you do not know one, end it and set a new password.</p>
+  return section(view, 'sessions', 'Sessions', html`<p>Where you are logged in. If you do not know one, end it and set a new password. Applications on that device, such as the console, end with it.</p>
 <ul class="things">
 ${entries}</ul>
 ${rest}${form(view, html`<button name="action" value="end-all">Log out everywhere</button>`)}

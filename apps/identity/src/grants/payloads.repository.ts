@@ -125,6 +125,22 @@ export async function deletePayloadsOfGrant(tx: Transaction, grantId: string): P
   return deleted > 0;
 }
 
+/** Notes the provider's session in which a grant was given, by the hash of its id. */
+export async function noteSessionOfGrant(tx: Transaction, grantId: string, uidHash: Buffer): Promise<void> {
+  await tx.execute(`UPDATE oauth_payloads SET uid_hash = $2 WHERE grant_id = $1 AND model = 'Grant'`, [grantId, uidHash]);
+}
+
+/** Deletes the grants to public clients that were given in a session of the provider. @returns their ids */
+export async function deletePublicGrantsOfSession(tx: Transaction, uidHash: Buffer): Promise<string[]> {
+  const given = await tx.query<{ grantId: string }>(
+    `SELECT p.grant_id AS "grantId" FROM oauth_payloads p JOIN oauth_clients c USING (client_id)
+     WHERE p.model = 'Grant' AND p.uid_hash = $1 AND c.secret_hash IS NULL`,
+    [uidHash],
+  );
+  for (const { grantId } of given) await deletePayloadsOfGrant(tx, grantId);
+  return given.map(({ grantId }) => grantId);
+}
+
 /**
  * Deletes a user's grants and provider sessions.
  * @returns the ids of the grants

@@ -4,6 +4,7 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { sha256 } from '../secrets/secrets.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
 import { confirmSession, endBrowserSession, findBrowserSession, lockBrowserSession, type ProvenSession, touchBrowserSession } from '../sessions.repository.js';
+import { noteSessionOfGrant } from '../grants/payloads.repository.js';
 import type { ProviderSessionRef } from './provider.js';
 
 /**
@@ -29,11 +30,16 @@ export class BrowserSessions {
   }
 
   /**
-   * Returns whether the session is still live. Call it after storing a grant: `endSessionsAndGrants` ends sessions before
-   * grants, so either it finds the new grant, or this finds the session ended.
+   * Notes in which session a new grant was given. Whoever ends the session ends its grants after it, so either they find the grant, or this
+   * finds the session ended.
+   * @returns false if the session has ended
    */
-  isStillLive(userId: string, uid: string): Promise<boolean> {
-    return this.database.transaction((tx) => lockBrowserSession(tx, userId, sha256(uid)));
+  noteGrant(userId: string, uid: string, grantId: string): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      const isLive = await lockBrowserSession(tx, userId, sha256(uid));
+      if (isLive) await noteSessionOfGrant(tx, grantId, sha256(uid));
+      return isLive;
+    });
   }
 
   /** Returns the live session of a login with a browser, by how its user proved who it is, and writes its last use. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
 import { fake, startFake } from '@plant-shop/service-testing/service';
-import { expectPage } from '@plant-shop/testing/browser';
+import { expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import { decodeJwt } from 'jose';
 import { manager } from '../identity.spec.fixture.js';
 import { TestOAuth } from './oauth.spec.fixture.js';
@@ -223,6 +223,25 @@ describe('OAuth 2.0 grants', () => {
       expect('location' in then && then.location.searchParams.has('code')).toBe(false);
       const again = await browser.open((await oauth.request(own)).url);
       expect('location' in again && again.location.searchParams.has('code')).toBe(false);
+    });
+
+    it('when the session is ended in which a public client got it; that of a client on a server stays (slow)', async () => {
+      const whose = await oauth.shop.registerAndLogin();
+      const console = await oauth.register({ public: true, name: 'Console' });
+      const [here, elsewhere] = [oauth.browser(), oauth.browser()];
+      const first = await oauth.request(console);
+      const inBrowser = await oauth.redeem(console, first, await oauth.authorize(here, first, whose));
+      const second = await oauth.request(client);
+      const onServer = await oauth.redeem(client, second, expectRedirect(await here.submit(expectPage(await here.open(second.url)), 'action=allow')));
+      const third = await oauth.request(console);
+      const inOther = await oauth.redeem(console, third, await oauth.authorize(elsewhere, third, whose));
+      const [, ended] = (await oauth.shop.call(identity.listSessions, { username: whose.username }, manager)).filter(({ kind }) => kind === 'application');
+      const head = await oauth.head();
+      await oauth.shop.call(identity.endSession, { username: whose.username, sessionId: ended?.id ?? '' }, manager);
+      expect(await oauth.revocations(head)).toEqual([`session:${ended?.id}`, `grant:${decodeJwt(inBrowser.access_token)['grant_id'] as string}`]);
+      await expect(oauth.refresh(console, inBrowser.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
+      await expect(oauth.refresh(console, inOther.refresh_token ?? '')).resolves.toBeDefined();
+      await expect(oauth.refresh(client, onServer.refresh_token ?? '')).resolves.toBeDefined();
     });
 
     it('when the owner of its client is deleted', async () => {

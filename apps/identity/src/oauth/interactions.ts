@@ -187,7 +187,7 @@ export class Interactions implements HostedPages {
       for (const resource of consent.resources) grant.rejectResourceScope(resource, notPermitted.join(' '));
     }
     const grantId = await grant.save();
-    if (!(await this.browserSessions.isStillLive(user.userId, uid))) {
+    if (!(await this.browserSessions.noteGrant(user.userId, uid, grantId))) {
       await grant.destroy();
       return this.restart(request);
     }

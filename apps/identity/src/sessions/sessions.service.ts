@@ -142,8 +142,9 @@ export class SessionsService {
     await this.requireProofForOthers(context, username, proof);
     await this.database.transaction(async (tx) => {
       const { userId } = requireManageable(context.principal, await findUser(tx, username));
-      if (!(await endSessionOf(tx, userId, sessionId))) throw sessionNotFound();
-      await appendRevocations(tx, [{ kind: 'session', id: sessionId }]);
+      const ended = await endSessionOf(tx, userId, sessionId);
+      if (ended.length === 0) throw sessionNotFound();
+      await appendRevocations(tx, ended);
       auditUnlessSelf(tx, context, identity.endSession, userId, `${userId}/${sessionId}`);
     });
     this.revocations.publish();

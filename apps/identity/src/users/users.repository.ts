@@ -38,13 +38,24 @@ const range = 'username_key > $1 AND username_key >= $2 AND username_key < $3';
 export interface UserFilter {
   /** Beginning of the username. */
   readonly q: string;
+  /** Beginning of the username, the name or the last name, or the e-mail address. */
+  readonly search: string | undefined;
   readonly role: Role | undefined;
   readonly externalId: string | undefined;
   readonly metadata: MetadataPairs | undefined;
 }
 
+/** SQL: a user's username, name, last name or e-mail address is what was searched for. @param key, text numbers of parameters */
+function isFoundBy(key: number, text: number): string {
+  const beginsWithText = (column: string): string => `${column} ~>=~ lower($${text}) AND ${column} ~<~ (lower($${text}) || '${lastCodePoint}')`;
+  return `username_key >= $${key} AND username_key < $${key} || '${lastCodePoint}'
+    OR ${beginsWithText(`lower(ltrim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')))`)}
+    OR ${beginsWithText('lower(last_name)')}
+    OR lower(email) = lower($${text})`;
+}
+
 /** Returns users in the order of their names, one more than the page holds. */
-export function listUsers(db: Reader, { q, role, externalId, metadata }: UserFilter, { after, limit }: PageBounds<string>): Promise<UserRecord[]> {
+export function listUsers(db: Reader, { q, search, role, externalId, metadata }: UserFilter, { after, limit }: PageBounds<string>): Promise<UserRecord[]> {
   const prefix = usernameKey(q);
   const values: unknown[] = [after, prefix, `${prefix}${lastCodePoint}`, limit + 1];
   let name = 'list-users';
@@ -64,7 +75,10 @@ export function listUsers(db: Reader, { q, role, externalId, metadata }: UserFil
     // OFFSET keeps Postgres from reading users by name until it has found enough of them.
     from = `(SELECT * FROM users WHERE metadata @> $${values.push(JSON.stringify(metadata))}::jsonb OFFSET 0) AS users`;
   }
-  return db.query({ name, text: `SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY username_key LIMIT $4` }, values);
+  if (search !== undefined) where += ` AND (${isFoundBy(values.push(usernameKey(search)), values.push(search))})`;
+  const text = `SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY username_key LIMIT $4`;
+  // A search is planned each time: that of a rare name reads the names' indexes, that of a frequent one the order of the page.
+  return db.query(search === undefined ? { name, text } : text, values);
 }
 
 const findIds: Statement = {

@@ -138,12 +138,12 @@ export class UsersService {
   }
 
   /** @throws DomainError `forbidden`; CodedError `invalid-cursor` */
-  async list({ principal }: RpcContext, { q = '', role, externalId, metadata, ...requested }: ListUsers): Promise<Page<User>> {
+  async list({ principal }: RpcContext, { q = '', search, role, externalId, metadata, ...requested }: ListUsers): Promise<Page<User>> {
     assertManagesUsers(principal);
     const pairs = Object.entries(metadata ?? {}).map((pair) => `metadata=${JSON.stringify(pair)}`);
-    const paging = new Paging('users', byText, [`q=${usernameKey(q)}`, `role=${role ?? ''}`, `externalId=${externalId ?? ''}`, ...pairs]);
+    const paging = new Paging('users', byText, [`q=${usernameKey(q)}`, ...(search === undefined ? [] : [`search=${search}`]), `role=${role ?? ''}`, `externalId=${externalId ?? ''}`, ...pairs]);
     const bounds = paging.bounds(requested);
-    const users = await listUsers(this.database, { q, role, externalId, metadata }, bounds);
+    const users = await listUsers(this.database, { q, search, role, externalId, metadata }, bounds);
     return paging.page(users, bounds, { entry: managedProfile, position: ({ username }) => usernameKey(username) });
   }
 

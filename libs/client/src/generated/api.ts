@@ -953,7 +953,7 @@ export interface paths {
         post?: never;
         /**
          * End a session
-         * @description The session is refused everywhere within a second. The message is its id. Another user's session needs a recent login or the password of the caller.
+         * @description The session is refused everywhere within a second, and so are the tokens that it gave to public clients, such as the console in that browser. The message is its id. Another user's session needs a recent login or the password of the caller.
          */
         delete: operations["endSession"];
         options?: never;
@@ -7745,6 +7745,8 @@ export interface operations {
             query?: {
                 /** @description Beginning of the username. */
                 q?: string;
+                /** @description Beginning of the username, the name or the last name, or the e-mail address; regardless of case. */
+                search?: string;
                 /** @description Only users with this role. */
                 role?: "customer" | "staff" | "admin";
                 externalId?: string;

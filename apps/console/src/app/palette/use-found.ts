@@ -115,7 +115,7 @@ async function plantOf(shop: Shop, plantId: number, signal: AbortSignal): Promis
 }
 
 async function usersOf(shop: Shop, q: string, signal: AbortSignal): Promise<FoundRows<User>> {
-  const { data, response } = await shop.GET('/user', { params: { query: { q, limit: most } }, signal });
+  const { data, response } = await shop.GET('/user', { params: { query: { search: q, limit: most } }, signal });
   return { rows: data, isMore: nextCursor(response) !== undefined };
 }
 

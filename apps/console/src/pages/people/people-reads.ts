@@ -35,7 +35,7 @@ export function useUsers({ q, role }: { readonly q: string | undefined; readonly
     queryKey: ['users', { q, role }],
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam: cursor, signal }) => {
-      const query = { limit: pageSize, ...(q !== undefined && { q }), ...(role && { role }), ...(cursor !== undefined && { cursor }) };
+      const query = { limit: pageSize, ...(q !== undefined && { search: q }), ...(role && { role }), ...(cursor !== undefined && { cursor }) };
       const { data, response } = await shop.GET('/user', { params: { query }, signal });
       return { entries: data, next: nextCursor(response) };
     },

@@ -9,7 +9,7 @@ type PeopleTab = (typeof tabs)[number];
 export interface PeopleSearch {
   /** Absent: users. */
   readonly tab?: PeopleTab;
-  /** Prefix of usernames. */
+  /** Beginning of usernames and names, or an e-mail address. */
   readonly q?: string;
   readonly role?: Role;
   /** Username of the actor in the audit log. */

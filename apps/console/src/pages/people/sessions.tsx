@@ -22,11 +22,11 @@ export function Sessions({ username }: { readonly username: string }): ReactNode
     <Paper withBorder mb="md" component="section" aria-labelledby="sessions">
       <Group justify="space-between" p="md" pb="xs">
         <Title order={2} size="h4" id="sessions">Sessions</Title>
-        {sessions !== undefined && sessions.length > 0 && <Button size="xs" variant="default" onClick={() => setEnding('all')}>Log out everywhere</Button>}
+        {sessions !== undefined && <Button size="xs" variant="default" onClick={() => setEnding('all')}>Log out everywhere</Button>}
       </Group>
       <ProblemAlert error={error} title="The sessions could not be loaded" />
       {isPending && <Loading />}
-      {sessions?.length === 0 && <Text size="sm" c="dimmed" p="md" pt={0}>{username} is logged in nowhere.</Text>}
+      {sessions?.length === 0 && <Text size="sm" c="dimmed" p="md" pt={0}>{username} has no open session. “Log out everywhere” also ends what applications may still do.</Text>}
       {sessions !== undefined && sessions.length > 0 && <SessionTable sessions={sessions} onEnd={setEnding} />}
       {ending !== undefined && <EndSession username={username} ending={ending} onClose={() => setEnding(undefined)} />}
     </Paper>
@@ -72,7 +72,7 @@ function EndSession({ username, ending, onClose }: { readonly username: string; 
   });
   return (
     <ConfirmDialog title={isAll ? `Log ${username} out everywhere?` : 'End the session?'} action={isAll ? 'Log out everywhere' : 'End the session'} isOpen isBusy={end.isPending} error={end.error} onConfirm={() => end.mutate()} onClose={onClose}>
-      <Text size="sm">{isAll ? 'All sessions and consents end. API keys stay valid.' : `${deviceOf(ending.userAgent)}, ${ending.from === undefined ? 'from an unknown network' : `from ${ending.from}`}: it is refused within a second.`}</Text>
+      <Text size="sm">{isAll ? 'All sessions and consents end. API keys stay valid.' : `${deviceOf(ending.userAgent)}, ${ending.from === undefined ? 'from an unknown network' : `from ${ending.from}`}: it is refused within a second, and so is the console in that browser. Applications on servers stay connected.`}</Text>
       {isSelf && <Text size="sm" mt="xs" fw={600}>This is your own account: this page may be logged out, too.</Text>}
     </ConfirmDialog>
   );
