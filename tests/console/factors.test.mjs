@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { Authenticator } from './kit/authenticator.mjs';
-import { Chrome, logIn } from './kit/console.mjs';
+import { Chrome, givePassword, logIn } from './kit/console.mjs';
 import { address, newPerson } from './kit/people.mjs';
 
 const phone = { width: 320, height: 640 };
@@ -61,6 +61,26 @@ describe('second factors', () => {
     await visit.leave();
     return { person, credential, codes };
   };
+
+  test('that are lost are removed by an administrator', async () => {
+    const { person } = await withPasskey();
+    const boss = await newPerson('admin');
+    const visit = await chrome.visit(boss, { path: `/people/${person.username}`, viewport: phone });
+    const { page } = visit;
+    const section = page.getByRole('region', { name: 'Second factors' });
+    await section.getByRole('button', { name: /^Remove Passkey/ }).click();
+    await page.getByRole('dialog').getByText('can log in without a second factor').waitFor();
+    await visit.assertAccessible();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove it' }).click();
+    await givePassword(page, boss);
+    await page.getByText('The second factor is removed.').first().waitFor();
+    await section.getByText(`${person.username} logs in with the password alone.`).waitFor();
+    await visit.leave(/403/);
+    const again = await newVisit();
+    await typePassword(again.page, person);
+    await isIn(again.page);
+    await again.leave();
+  });
 
   test('keep the name of an app whose code was wrong, and have no page that Back cannot open', async () => {
     const visit = await ownFactors(await newPerson('customer'));

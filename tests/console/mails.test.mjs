@@ -25,13 +25,38 @@ describe('mails', () => {
   });
   after(() => chrome.close());
 
-  test('are listed with their state, filtered, and sent again once', async () => {
-    const ada = await mailedCustomer();
+  const verify = async (/** @type {{ link: string }} */ { link }) => {
     const customer = await chrome.newVisit();
-    await customer.page.goto(ada.link);
+    await customer.page.goto(link);
     await customer.page.getByRole('button', { name: 'Yes, verify the address' }).click();
     await customer.page.getByRole('heading', { name: 'The address is verified' }).waitFor();
     await customer.leave();
+  };
+
+  test('with a link for a new password are sent to a verified address only', async () => {
+    const ada = await mailedCustomer();
+    const visit = await chrome.visit(boss, { path: `/people/${ada.username}` });
+    const { page } = visit;
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Send a link for a new password' }).click();
+    await dialog.getByText(`${ada.username} has no verified e-mail address`).waitFor();
+    assert.ok(await dialog.getByRole('button', { name: 'Send the link' }).isDisabled());
+    await verify(ada);
+    await page.reload();
+    await page.getByRole('button', { name: 'Send a link for a new password' }).click();
+    await dialog.getByText(ada.email).waitFor();
+    await visit.assertAccessible();
+    await dialog.getByRole('button', { name: 'Send the link' }).dblclick();
+    await page.getByText(`A link was sent to ${ada.email}.`).first().waitFor();
+    const [{ text = '' } = {}, ...others] = await mailsTo(ada.email, 2);
+    assert.match(text, /account\/password\?code=/);
+    assert.equal(others.length, 1);
+    await visit.leave();
+  });
+
+  test('are listed with their state, filtered, and sent again once', async () => {
+    const ada = await mailedCustomer();
+    await verify(ada);
     const plantId = await newPlant();
     // Identity tells notifications within a second where mails go. Orders before that get none.
     for (let tries = 1; ; tries++) {

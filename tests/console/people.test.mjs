@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { createShop, ShopProblem } from '@plant-shop/client';
-import { assertShows, Chrome } from './kit/console.mjs';
+import { assertShows, Chrome, givePassword } from './kit/console.mjs';
 import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
 import { address, admin, fresh, newPerson, newPlant, paidOrder, shopOf } from './kit/people.mjs';
 
@@ -299,15 +299,6 @@ describe('people', () => {
     await visit.leave(/404/);
   });
 });
-
-/** Answers the question that precedes a sensitive change. @param {import('playwright-core').Page} page @param {import('./kit/people.mjs').Person} person */
-async function givePassword(page, { password }) {
-  const dialog = page.getByRole('dialog', { name: 'Your password, please' });
-  // Who types at once types into it.
-  await dialog.getByRole('textbox', { name: 'Password' }).and(page.locator(':focus')).waitFor();
-  await page.keyboard.type(password);
-  await dialog.getByRole('button', { name: 'Continue' }).click();
-}
 
 /** Chooses an option of a combobox, which keeps the focus. @param {import('playwright-core').Page} page @param {string} name */
 async function pressEnterOnOption(page, name) {

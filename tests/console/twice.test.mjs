@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Receiver } from '@plant-shop/testing/receiver';
-import { Chrome } from './kit/console.mjs';
+import { Chrome, givePassword } from './kit/console.mjs';
 import { admin, demoAdmin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 /** Counts the requests of a page with this method to a path, and lets the second half of a double click come before the answer. */
@@ -270,10 +270,3 @@ describe('what is submitted twice', () => {
     await visit.leave();
   });
 });
-
-/** @param {import('playwright-core').Page} page @param {import('./kit/people.mjs').Person} person */
-async function givePassword(page, { password }) {
-  const dialog = page.getByRole('dialog', { name: 'Your password, please' });
-  await dialog.getByRole('textbox', { name: 'Password' }).fill(password);
-  await dialog.getByRole('button', { name: 'Continue' }).click();
-}

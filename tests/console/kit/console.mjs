@@ -139,6 +139,15 @@ export async function logIn(page, { username, password }) {
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
 }
 
+/** Answers the question that precedes a sensitive change. @param {import('playwright-core').Page} page @param {import('./people.mjs').Person} person */
+export async function givePassword(page, { password }) {
+  const dialog = page.getByRole('dialog', { name: 'Your password, please' });
+  // Who types at once types into it.
+  await dialog.getByRole('textbox', { name: 'Password' }).and(page.locator(':focus')).waitFor();
+  await page.keyboard.type(password);
+  await dialog.getByRole('button', { name: 'Continue' }).click();
+}
+
 /** The files of all pages come a while after the first page; the charts are the last of them. @param {import('playwright-core').Page} page */
 export async function untilFilesOfAllPages(page) {
   const files = readdirSync(new URL('../../../apps/console/dist/site/assets/', import.meta.url)).filter((file) => /(-page|^charts)-[\w-]+\.js$/.test(file));

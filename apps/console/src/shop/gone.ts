@@ -4,10 +4,11 @@ import { ShopProblem } from '@plant-shop/client';
 export const isGone = (error: unknown): boolean => error instanceof ShopProblem && error.status === 404;
 
 /** Deletes what somebody else may have deleted a moment ago: then it is as it was wanted. */
-export async function evenIfGone(deleting: Promise<unknown>): Promise<void> {
+export async function evenIfGone<Deleted>(deleting: Promise<Deleted>): Promise<Deleted | undefined> {
   try {
-    await deleting;
+    return await deleting;
   } catch (error) {
     if (!isGone(error)) throw error;
+    return undefined;
   }
 }

@@ -7,6 +7,7 @@ import type { PeopleSearch } from './people-search.js';
 export type User = components['schemas']['User'];
 export type Role = NonNullable<User['role']>;
 export type OpenSession = components['schemas']['Session'];
+export type Factor = components['schemas']['Factor'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type OAuthClient = components['schemas']['OAuthClient'];
 export type AuditEntry = components['schemas']['AuditEntry'];
@@ -85,6 +86,11 @@ export function useSessions(username: string): UseQueryResult<readonly OpenSessi
     refetchInterval: sessionsMs,
     queryFn: async ({ signal }) => (await shop.GET('/user/{username}/sessions', { params: { path: { username } }, signal })).data,
   });
+}
+
+export function useFactors(username: string): UseQueryResult<readonly Factor[]> {
+  const shop = useShop();
+  return useQuery({ queryKey: ['user', username, 'factors'], queryFn: async ({ signal }) => (await shop.GET('/user/{username}/factors', { params: { path: { username } }, signal })).data });
 }
 
 export function useApiKeys(username: string): UseQueryResult<readonly ApiKey[]> {

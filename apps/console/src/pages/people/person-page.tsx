@@ -13,6 +13,7 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { AdministratorsOnly } from './administrators-only.js';
 import { ApiKeys } from './api-keys.js';
 import { DeleteUser } from './delete-user.js';
+import { LogIn } from './log-in.js';
 import { useUser } from './people-reads.js';
 import { leftPeople } from './people-search.js';
 import { RoleCard } from './role-card.js';
@@ -25,7 +26,7 @@ export function PersonPage(): ReactNode {
   return useMay('write:users') ? <Person username={username} /> : <AdministratorsOnly />;
 }
 
-/** Role, sessions, API keys. */
+/** Role, sessions, second factors, API keys. */
 function Person({ username }: { readonly username: string }): ReactNode {
   const { data: seen, error, isPending } = useUser(username);
   const [isDeleting, { open, close }] = useDisclosure();
@@ -49,6 +50,7 @@ function Person({ username }: { readonly username: string }): ReactNode {
       {seen && (
         <>
           <Sessions username={username} />
+          <LogIn user={seen.user} />
           <ApiKeys username={username} />
         </>
       )}
