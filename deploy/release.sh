@@ -36,6 +36,7 @@ fail() {
   # shellcheck disable=SC2086
   if [ -n "$created" ]; then kube delete --ignore-not-found --wait=false $created > /dev/null; fi
   if grep -q '^deployment' "$work/names"; then kube rollout status "deployment/$deployment" --timeout=3m > /dev/null; fi
+  take_most 0
   echo 'Undone: all is as before.' >&2 || :
   exit 1
 }
@@ -45,6 +46,15 @@ obstacles() {
   waiting='{range .items[*]}{range .status.containerStatuses[*]}{.state.waiting.reason}{": "}{.state.waiting.message}{"\n"}{end}'
   unplaced='{.status.conditions[?(@.reason=="Unschedulable")].message}{"\n"}{end}'
   kube get pods --selector "$1" --output "jsonpath=$waiting$unplaced" | grep -Ev '^(: |ContainerCreating|PodInitializing|$)' || true
+}
+
+# The pods of the former release that take most calls.
+busy=
+# Has them do so for at most so many seconds, so that few calls meet a bad release; 0: they take their share again. Pods of releases that
+# cannot do it refuse, and take their share.
+take_most() {
+  for pod in $busy; do kube exec "$pod" -- node --eval "fetch('http://127.0.0.1:9090/takeMost?seconds=$1', { method: 'POST' })" > "$work/share" 2>&1 & done
+  wait
 }
 
 said=
@@ -78,9 +88,12 @@ wait_for_migration() {
   done
 }
 
+# The labels of all its pods, each followed by a comma.
+all_pods() { kube get "deployment/$deployment" --output 'go-template={{range $name, $value := .spec.selector.matchLabels}}{{$name}}={{$value}},{{end}}'; }
+
 # The labels of the pods of this release: those of its newest ReplicaSet.
 new_pods() {
-  labels=$(kube get "deployment/$deployment" --output 'go-template={{range $name, $value := .spec.selector.matchLabels}}{{$name}}={{$value}},{{end}}')
+  labels=$(all_pods)
   revisions='{range .items[*]}{.metadata.annotations.deployment\.kubernetes\.io/revision}{" "}{.metadata.labels.pod-template-hash}{"\n"}{end}'
   echo "${labels}pod-template-hash=$(kube get replicasets --selector "${labels%,}" --output "jsonpath=$revisions" | sort -n | tail -n 1 | cut -d ' ' -f 2)"
 }
@@ -176,8 +189,14 @@ observe() {
         fail_if_ended
         fail "its new pods cannot be observed: $(tail -n 1 "$work/fault-new")"
       fi
-      # Whoever is asked little is judged by less, and later.
-      if [ "$(date +%s)" -lt "$halfway" ]; then judge 50; else judge 20; fi
+      # Whoever is asked little is judged by less, and later, with a greater share.
+      if [ "$(date +%s)" -lt "$halfway" ]; then
+        judge 50
+      else
+        take_most 0
+        busy=
+        judge 20
+      fi
     fi
     sleep 1
   done
@@ -254,8 +273,14 @@ if [ -n "$job" ]; then
   wait_for_migration
 fi
 former=$(revision)
+if [ -n "$job" ] && [ -n "$former" ]; then
+  labels=$(all_pods)
+  busy=$(kube get pods --selector "${labels%,}" --field-selector status.phase=Running --output name)
+  take_most 300
+fi
 kube apply --filename "$manifests" || fail 'its manifests were refused'
 wait_for_pods
+take_most 0
 trap 'rm -rf "$work"' EXIT
 if [ -n "$job" ]; then
   [ -n "$suffix" ] && of_role="app.kubernetes.io/component=${suffix#-}" || of_role='!app.kubernetes.io/component'

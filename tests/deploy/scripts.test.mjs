@@ -163,6 +163,8 @@ async function released(answers, what = ['store', 'production'], env = {}) {
       'get replicasets'*readyReplicas*) ${ready} ;;
       'get replicasets'*) printf '9 older\\n10 newer\\n' ;;
       'get pods'*restartCount*) ${ended} ;;
+      'get pods'*status.phase=Running*) echo pod/old ;;
+      exec*takeMost*) echo "$2 $6" | sed "s/ .*seconds=/ /; s/', .*//" >> ${notes}/shares ;;
       'get pods'*'!=newer --output name') echo pod/old ;;
       'get pods'*'=gateway --output name') echo pod/gateway ;;
       'get pods'*'=newer --output name') echo pod/new ;;
@@ -176,8 +178,8 @@ async function released(answers, what = ['store', 'production'], env = {}) {
     esac`);
   const command = ['-c', 'RELEASE=$$ exec sh "$@"', 'sh', join(ROOT, 'deploy/release.sh'), ...what];
   const { code, output } = await attempt('sh', command, { env: { ...process.env, ...kubectl, ...env } });
-  const changes = existsSync(join(notes, 'changes')) ? readFileSync(join(notes, 'changes'), 'utf8').trimEnd().split('\n') : [];
-  return { code, lines: output.trimEnd().split('\n').filter(Boolean), changes };
+  const linesOf = (/** @type {string} */ name) => existsSync(join(notes, name)) ? readFileSync(join(notes, name), 'utf8').trimEnd().split('\n') : [];
+  return { code, lines: output.trimEnd().split('\n').filter(Boolean), changes: linesOf('changes'), shares: linesOf('shares') };
 }
 
 const REVISED = 'grep -qx "apply --filename manifests.yaml" "$notes/changes" && echo 10 || echo 9';
@@ -187,6 +189,7 @@ const UNDONE = ['apply {"kind":"Deployment"} --- --- --- ', 'delete --ignore-not
 
 test('a release migrates before it starts new pods, and then removes the Job of the former one', async () => {
   assert.deepEqual(await released({}), {
+    shares: ['pod/old 300', 'pod/old 0'],
     code: 0,
     lines: [],
     changes: [
@@ -200,7 +203,7 @@ test('a release migrates before it starts new pods, and then removes the Job of 
   const ofRole = await released({ rendered }, ['notifications', 'production-stream']);
   assert.match(ofRole.changes.at(-1) ?? '', /name=notifications-migrate,app\.kubernetes\.io\/component=stream --field-selector metadata\.name!=notifications-migrate-0123456789ab-stream$/);
   const ofGateway = await released({ rendered: 'echo "  - image: plant-shop/gateway:1"', secrets: ':' }, ['gateway', 'production']);
-  assert.deepEqual(ofGateway.changes, ['apply --filename manifests.yaml']);
+  assert.deepEqual([ofGateway.changes, ofGateway.shares], [['apply --filename manifests.yaml'], []]);
 });
 
 /** @type {[what: string, answers: Partial<typeof CLUSTER>, line: RegExp][]} */
@@ -270,9 +273,11 @@ async function observable(context, traits = {}) {
 }
 
 test('the first new pods of a release are compared with the old ones, then the others follow', { timeout: 60_000 }, async (context) => {
-  const { code, lines, changes } = await released(await observable(context), undefined, { OBSERVE_SECONDS: '8', PROBE: 'exit 0' });
+  const { code, lines, changes, shares } = await released(await observable(context), undefined, { OBSERVE_SECONDS: '8', PROBE: 'exit 0' });
   assert.equal(code, 0, lines.join('\n'));
   assert.match(lines.join('\n'), /^store: its first new pods answered [1-9]\d+ requests as well as the old ones$/);
+  // Until half of the time is over, the new pods get little.
+  assert.deepEqual(shares, ['pod/old 300', 'pod/old 0']);
   assert.deepEqual(changes.slice(2, 5), ['apply --filename manifests.yaml', 'rollout pause deployment/store', 'rollout resume deployment/store']);
 });
 
@@ -291,7 +296,8 @@ const HURTING = [
 
 for (const [what, traits, answers, probe, line] of HURTING) {
   test(`a release whose first new pods ${what} is undone`, { timeout: 60_000 }, async (context) => {
-    const { code, lines, changes } = await released({ ...(await observable(context, traits)), ...answers }, undefined, { OBSERVE_SECONDS: '12', PROBE: probe });
+    const { code, lines, changes, shares } = await released({ ...(await observable(context, traits)), ...answers }, undefined, { OBSERVE_SECONDS: '12', PROBE: probe });
+    assert.deepEqual(shares, ['pod/old 300', 'pod/old 0']);
     assert.deepEqual([code, lines.length, changes.includes('rollout resume deployment/store')], [1, 2, false], lines.join('\n'));
     assert.match(lines[0]?.trimEnd() ?? '', line);
     assert.deepEqual(changes.slice(-4), [REMOVED, ...UNDONE]);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { CodedError } from '../errors.js';
+import type { Nats } from '../nats.js';
 import { Page, Versioned } from './answer.js';
 import { Deadline, RpcContext } from './context.js';
 import { contextFor } from './context.spec.fixture.js';
@@ -81,6 +82,27 @@ describe('a call', () => {
     const context = new RpcContext('test', Deadline.in(5_000), principal);
     for (const operation of [readJob, writeJob]) await caller.client.callRaw(operation, job, context, 'key');
     expect(keys).toEqual({ readJob: false, writeJob: true });
+  });
+
+  it('goes to a replica that takes most, mostly, until it takes its share again', async () => {
+    const { server } = await startService(nats.url);
+    const other = await StubService.start(nats.url, { readJob: () => ({ seen: 'other' }) });
+    const toOther = async (): Promise<number> => {
+      let count = 0;
+      for (let n = 0; n < 200; n++) count += (await caller.client.call(readJob, job, contextFor())).seen === 'other' ? 1 : 0;
+      return count;
+    };
+    server.takeMost(60);
+    await server.unwrap<Nats['connection']>().flush();
+    expect(await toOther()).toBeLessThan(40);
+    server.takeMost(0);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    await server.unwrap<Nats['connection']>().flush();
+    expect(await toOther()).toBeGreaterThan(60);
+    server.takeMost(60);
+    await service?.close();
+    expect(await toOther()).toBe(200);
+    await other.close();
   });
 
   it('without any budget left is not sent', async () => {

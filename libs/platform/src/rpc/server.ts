@@ -26,6 +26,9 @@ import { parseJson, validated } from './validation.js';
 
 const flushBytes = 512 * 1024;
 
+/** The share of a replica that takes most calls, in shares of another one. */
+const shareOfMost = 16;
+
 export interface RpcServerOptions {
   readonly service: string;
   /** Maximum number of calls handled at the same time; further ones get `overloaded`. */
@@ -44,7 +47,9 @@ interface SendBuffer {
  * answers for one caller that are ready in one turn of the event loop in one batch.
  */
 export class RpcServer extends Server implements CustomTransportStrategy {
-  private listener: Listener | undefined;
+  /** The broker spreads calls over the subscriptions of all replicas. */
+  private readonly listeners: Listener[] = [];
+  private takesMost: NodeJS.Timeout | undefined;
   private running = 0;
   /** Number of calls that wait until their caller's clock is measured. */
   private waiting = 0;
@@ -89,9 +94,8 @@ export class RpcServer extends Server implements CustomTransportStrategy {
 
   /** Calls back once the NATS server has our subscription, so that calls can be made at once. */
   listen(callback: () => void): void {
-    const { service } = this.options;
     this.clocks.listen();
-    this.listener = this.nats.listen(callsSubject(service, '*'), (message) => this.receive(message), { queue: service });
+    this.subscribe();
     // On a lost connection, the client subscribes when it reconnects. Nest would treat an argument of the callback as a failed start.
     void this.nats.connection.flush().then(
       () => callback(),
@@ -99,11 +103,25 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     );
   }
 
+  private subscribe(): void {
+    const { service } = this.options;
+    this.listeners.push(this.nats.listen(callsSubject(service, '*'), (message) => this.receive(message), { queue: service }));
+  }
+
+  /**
+   * Takes most calls, so that other replicas get few: a release compares its first new one before it gets more. With the same share as the
+   * others, that one would fail a third of all calls until someone notices.
+   * @param seconds then it takes its share again, at the latest; 0: now
+   */
+  takeMost(seconds: number): void {
+    clearTimeout(this.takesMost);
+    this.takesMost = setTimeout(() => this.listeners.splice(1).forEach((one) => void one.drain()), seconds * 1_000).unref();
+    while (seconds > 0 && this.listeners.length > 0 && this.listeners.length < shareOfMost) this.subscribe();
+  }
+
   /** Stops accepting batches. Calls that were already received are still handled. */
   async stopAccepting(): Promise<void> {
-    const { listener } = this;
-    this.listener = undefined;
-    await listener?.drain();
+    await Promise.all(this.listeners.splice(0).map((one) => one.drain()));
   }
 
   /** Waits until all calls are answered, at most `limitMs`. @returns the number of unanswered calls */
@@ -116,7 +134,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
 
   /** Nest calls this last. `service/service.ts` drains the server before. */
   close(): void {
-    this.listener?.stop();
+    for (const one of this.listeners) one.stop();
     this.clocks.stop();
   }
 

@@ -12,13 +12,14 @@ describe('the operations port', () => {
   let readiness: Readiness;
   const metrics = createMetrics('store');
   gauge(metrics, 'things', 'how many', () => 42);
+  const told: number[] = [];
   const port = (): number => (server.address() as AddressInfo).port;
   const get = (path: string, method = 'GET'): Promise<Response> =>
     fetch(`http://127.0.0.1:${port()}${path}`, { method, headers: { connection: 'close' } });
 
   beforeEach(async () => {
     readiness = new Readiness();
-    server = await startOperationsServer({ host: '127.0.0.1', port: 0 }, readiness, metrics);
+    server = await startOperationsServer({ host: '127.0.0.1', port: 0 }, readiness, metrics, new Map([['/wait', (seconds) => told.push(seconds)]]));
   });
   afterEach(async () => {
     server.close();
@@ -51,6 +52,14 @@ describe('the operations port', () => {
     'answers 404 to %s %s',
     async (method, path) => expect((await get(path, method)).status).toBe(404),
   );
+
+  it('takes commands by POST, with seconds that it can wait', async () => {
+    for (const query of ['seconds=5', 'seconds=0', 'seconds=x', 'seconds=-1', 'seconds=601']) {
+      expect((await get(`/wait?${query}`, 'POST')).status).toBe(/=[05]$/.test(query) ? 204 : 404);
+    }
+    expect((await get('/wait?seconds=5')).status).toBe(404);
+    expect(told).toEqual([5, 0]);
+  });
 
   it('survives input that is not HTTP', async () => {
     for (const bytes of ['constructor\r\n\r\n', 'GET constructor HTTP/1.1\r\nHost: x\r\n\r\n', 'GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n']) {

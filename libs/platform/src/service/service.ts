@@ -112,6 +112,8 @@ export class Service {
   rpc!: RpcClient;
   database: Database | undefined;
   private operations: HttpServer | undefined;
+  /** Of the operations port. */
+  private readonly commands = new Map<string, (seconds: number) => void>();
 
   /** Starts the service of this process. SIGTERM and SIGINT stop it in order. */
   static async start(name: string, config: ServiceConfig): Promise<Service> {
@@ -183,6 +185,7 @@ export class Service {
       },
       this.logger,
     );
+    this.commands.set('/takeMost', (seconds) => server.takeMost(seconds));
     gauge(this.metrics, 'rpc_in_flight', 'Calls being carried out', () => server.inFlight);
     peerClockSkew(this.metrics, () => server.callerSkews());
     const app = await NestFactory.createMicroservice(infrastructureModule(module, this, passErrors), { strategy: server, ...this.nestOptions });
@@ -288,6 +291,7 @@ export class Service {
       { host: config.opsHost, port: config.opsPort },
       this.readiness,
       this.metrics,
+      this.commands,
     );
     this.nats = await Nats.connect(
       {
