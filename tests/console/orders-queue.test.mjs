@@ -171,6 +171,11 @@ describe('the orders as a work queue', () => {
     await page.goBack();
     await assertShows(status, ['4 selected']);
     assert.equal(await box(3).isChecked(), true);
+    for (const sort of ['-placedAt', 'placedAt']) {
+      await page.getByRole('button', { name: 'Placed', exact: true }).click();
+      await page.waitForURL((url) => url.searchParams.get('sort') === sort);
+      await status.getByText('4 selected', { exact: true }).waitFor();
+    }
     await page.reload();
     await status.getByText('4 selected', { exact: true }).waitFor();
     assert.deepEqual([await box(0).isChecked(), await box(3).isChecked(), await box(4).isChecked()], [true, true, false]);
@@ -264,7 +269,10 @@ describe('the orders as a work queue', () => {
     await number(1).and(page.locator(':focus')).waitFor();
     assert.equal((await read(ids[0] ?? 0)).carrier, undefined);
     await dialog.getByLabel('Paste tracking numbers').fill(`${ids[1]};${'9'.repeat(201)}`);
-    // What is pasted is not dropped without a word.
+    // What is pasted is not dropped without a word, nor with the dialog.
+    await page.keyboard.press('Escape');
+    await selectedOf(page).getByRole('button', { name: 'Ship' }).click();
+    assert.equal(await dialog.getByLabel('Paste tracking numbers').inputValue(), `${ids[1]};${'9'.repeat(201)}`);
     await number(1).fill('SCAN 2');
     await dialog.getByRole('button', { name: 'Ship 2 orders' }).click();
     await dialog.getByLabel('Paste tracking numbers').and(page.locator(':focus:invalid')).waitFor();

@@ -301,8 +301,9 @@ function readRow(names, cells, separator, tagSeparator) {
     const value = unescaped(cells[n] ?? '');
     if (name === null || value.trim() === '') continue;
     if (!name) return refused(`column ${n + 1} has a value, but no name in the header.`);
-    if (name === 'id' || name === 'quantity') plant[name] = numberOf(value);
-    else if (name === 'status') plant[name] = value.trim();
+    if (name === 'id') plant[name] = numberOf(value);
+    else if (name === 'quantity') plant[name] = numberOf(withoutMarks(value, separator));
+    else if (name === 'status') plant[name] = statusOf(value);
     else if (name === 'name' || name === 'externalId') plant[name] = value;
     else if (name === 'photoUrls') plant[name] = listOf(value);
     else {
@@ -318,6 +319,25 @@ function readRow(names, cells, separator, tagSeparator) {
 
 /** Leaves a value that is no whole number as text, for the shop to refuse. @param {string} value */
 const numberOf = (value) => (/^(0|[1-9]\d{0,15})$/.test(value.trim()) ? Number(value) : value);
+
+/** In a file with this separator: what may separate thousands besides blanks and apostrophes, and what begins decimals. @type {Record<string, readonly string[]>} */
+const NUMBER_MARKS = { ',': [',', '.'], ';': ['.', ','] };
+
+/** Takes the marks of thousands and decimals that are zero out of a number. @param {string} value @param {string} separator */
+function withoutMarks(value, separator) {
+  const [thousands = '', decimals] = NUMBER_MARKS[separator] ?? [];
+  const number = new RegExp(`^(\\d+|\\d{1,3}(?:[${thousands} \u00a0\u202f'’]\\d{3})+)${decimals === undefined ? '' : `(?:[${decimals}]0+)?`}$`);
+  return number.exec(value.trim())?.[1]?.replaceAll(/\D/g, '') ?? value;
+}
+
+/** What lists of suppliers call a status, in English and German. */
+const STATUSES = { available: ['available', 'verfügbar', 'lieferbar', 'vorrätig'], pending: ['pending', 'ausstehend', 'angekündigt'], sold: ['sold', 'verkauft', 'ausverkauft'] };
+
+/** Leaves an unknown one as it is, for the shop to refuse. @param {string} value */
+function statusOf(value) {
+  const text = value.trim().toLowerCase();
+  return Object.entries(STATUSES).find(([, names]) => names.includes(text))?.[0] ?? value.trim();
+}
 
 /** Splits a list separated by |, where `\|` and `\\` stand for | and \; or by something else. @param {string} value @param {string} [separator] */
 const listOf = (value, separator = '|') =>

@@ -88,6 +88,17 @@ test('tags are separated by what the reader says', async () => {
   assert.deepEqual(await tagsBy(';', 'shade; humid, wet'), ['shade', 'humid, wet']);
 });
 
+test('quantities and statuses are read as spreadsheets and suppliers write them', async () => {
+  const quantity = async (/** @type {string} */ text, /** @type {string} */ separator) => (await plantsIn(`name${separator}quantity\nFern${separator}"${text}"\n`))[0]?.[1].quantity;
+  for (const [text, semicolon, comma] of /** @type {const} */ ([
+    ['12,0', 12, '12,0'], ['12.0', '12.0', 12], ['1.250', 1250, '1.250'], ['1,250', '1,250', 1250], ['1.250,00', 1250, '1.250,00'], ['1 250', 1250, 1250], ['1\u00a0250', 1250, 1250],
+    ["1'250", 1250, 1250], ['12,5', '12,5', '12,5'], ['1.25', '1.25', '1.25'], ['-5', '-5', '-5'], ['0,0', 0, '0,0'], ['007', '007', '007'],
+  ])) assert.deepEqual([text, await quantity(text, ';'), await quantity(text, ',')], [text, semicolon, comma]);
+  assert.equal(await quantity('1.250', '\t'), '1.250');
+  const statusOf = async (/** @type {string} */ text) => (await plantsIn(`name,status\nFern,${text}\n`))[0]?.[1].status;
+  for (const [text, status] of [['Available ', 'available'], ['Verfügbar', 'available'], ['AUSVERKAUFT', 'sold'], ['ausstehend', 'pending'], ['gone', 'gone']]) assert.equal(await statusOf(text ?? ''), status);
+});
+
 test('lines are numbered as an editor shows them', async () => {
   const text = '\r\nid,name\r\n\r\n1,"a\r\n\nb"\r\n,\r\n2,c\r3,d\n\n4,e';
   assert.deepEqual((await plantsIn(text)).map(([line, { id }]) => [line, id]), [[4, 1], [8, 2], [9, 3], [11, 4]]);

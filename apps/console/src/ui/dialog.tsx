@@ -1,7 +1,8 @@
 // oxlint-disable-next-line no-restricted-imports
-import { Button, Group, Modal, type ModalProps, Stack } from '@mantine/core';
+import { Button, Group, Modal, type ModalProps, Stack, Text } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';
 import { createContext, type ReactNode, use, useEffect, useRef } from 'react';
+import { useCell, useSession } from '../auth/session.js';
 import { ProblemAlert } from './problem-alert.js';
 import { type Draft, RestoredDraft } from './use-draft.js';
 
@@ -47,9 +48,17 @@ export function Dialog({ isOpen = true, isBusy, onClose, children, ...props }: O
   useEffect(() => (isBusy ? holdFields(body.current) : undefined), [isBusy]);
   return (
     <Modal opened={isOpen} onClose={close} centered closeButtonProps={{ 'aria-label': 'Close', disabled: isBusy }} {...props}>
-      <DialogContext value={{ isBusy, close }}><div ref={body}>{children}</div></DialogContext>
+      <DialogContext value={{ isBusy, close }}><div ref={body}><Away />{children}</div></DialogContext>
     </Modal>
   );
+}
+
+/** Says in the dialog what the page behind it says. */
+function Away(): ReactNode {
+  const { connection } = useSession();
+  const { isAway } = useCell(connection.state);
+  const isOnline = useCell(connection.isOnline);
+  return <Text size="sm" fw={600} role="status" {...(isAway && { mb: 'sm' })}>{isAway && (isOnline ? 'The shop, or part of it, cannot be reached. What is not done yet waits.' : 'This computer has no network. What is not done yet waits.')}</Text>;
 }
 
 /** Closes the dialog around it. */

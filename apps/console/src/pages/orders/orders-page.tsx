@@ -37,7 +37,7 @@ export function OrdersPage(): ReactNode {
   const key = JSON.stringify(filter);
   const desk = deskOf(session);
   const list = desk.listOf(key, seesAll);
-  const selection = desk.selectionOf(key);
+  const selection = desk.selectionOf(JSON.stringify({ ...filter, sort: undefined }));
   const run = useCell(desk.run);
   // What is only asked ends when the page is left; what was begun goes on.
   useEffect(() => () => {

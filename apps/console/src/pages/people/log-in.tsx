@@ -61,7 +61,7 @@ function RemoveFactor({ user: { username, role }, factor: { id: factorId, kind, 
   const remove = useChange({
     mutationFn: () => evenIfGone(shop.DELETE('/user/{username}/factors/{factorId}', { params: { path: { username, factorId } } })),
     onSuccess: async (removal) => {
-      sayDone(removal?.data?.state === 'waiting' ? 'A second administrator has to remove it too, within 24 hours.' : 'The second factor is removed.');
+      sayDone(removal?.data.state === 'waiting' ? 'A second administrator has to remove it too, within 24 hours.' : 'The second factor is removed.');
       onClose();
       await client.invalidateQueries({ queryKey: ['user', username, 'factors'] });
     },

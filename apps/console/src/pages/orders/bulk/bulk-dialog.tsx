@@ -149,7 +149,8 @@ const Row = memo(function Row({ row: { order, state, isFinal, why, requestId }, 
 
 /** Fills in all tracking numbers at once. */
 function TrackingList({ ids, onNumbers }: { readonly ids: readonly number[]; readonly onNumbers: (numbers: Readonly<Record<number, string>>) => void }): ReactNode {
-  const [text, setText] = useState('');
+  // What is not filled in yet is kept for these orders: its lines are in their order.
+  const { value: { text }, change, forget } = useDraft(`tracking numbers of ${ids.join(' ')}`, { text: '' });
   const [result, setResult] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
   const [filledIn, setFilledIn] = useState('');
@@ -158,11 +159,12 @@ function TrackingList({ ids, onNumbers }: { readonly ids: readonly number[]; rea
     const { numbers, faults } = readTrackingList(text, ids);
     onNumbers(numbers);
     setFilledIn(text.trim());
+    forget();
     setResult([`${counted(Object.keys(numbers).length, 'number is', 'numbers are')} filled in.`, ...faults].join(' '));
   };
   return (
     <Stack gap={4}>
-      <Textarea ref={field} label="Paste tracking numbers" description="One a line, in the order below; an empty line leaves one out. Or two columns: order and tracking number." autosize minRows={2} maxRows={5} value={text} onChange={({ currentTarget: { value } }) => setText(value)} />
+      <Textarea ref={field} label="Paste tracking numbers" description="One a line, in the order below; an empty line leaves one out. Or two columns: order and tracking number." autosize minRows={2} maxRows={5} value={text} onChange={({ currentTarget: { value } }) => change({ text: value })} />
       <Group gap="xs">
         <Button size="xs" variant="default" disabled={text.trim() === ''} onClick={fill}>Fill in</Button>
         <Text size="sm" role="status" style={{ overflowWrap: 'anywhere' }}>{result}</Text>
