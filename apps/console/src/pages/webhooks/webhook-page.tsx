@@ -4,9 +4,9 @@ import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useMay, useShop } from '../../auth/session.js';
-import { isGone } from '../../shop/gone.js';
-import { AnchorLink } from '../../ui/anchor-link.js';
+import { AnchorLink, goBack } from '../../ui/anchor-link.js';
 import { Fact } from '../../ui/card.js';
+import { UnlessGone } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { Gone } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
@@ -31,17 +31,16 @@ const route = getRouteApi('/webhooks/$webhookId');
 export function WebhookPage(): ReactNode {
   const { webhookId } = route.useParams();
   const { data, error, isPending } = useWebhook(webhookId);
-  const back = <Anchor renderRoot={(props) => <Link to="/webhooks" search={leftWebhooks.get()} {...props} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> Back to the webhooks</Group></Anchor>;
-  if (isGone(error)) return <>{back}<PageHeader title={data ? titleOf(data.webhook) : 'Webhook'} /><Gone what="Webhook" /></>;
+  const back = <Anchor renderRoot={(props) => <Link to="/webhooks" search={leftWebhooks.get()} {...props} onClick={goBack} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> Back to the webhooks</Group></Anchor>;
   return (
-    <>
+    <UnlessGone error={error} gone={<>{back}<PageHeader title={data ? titleOf(data.webhook) : 'Webhook'} /><Gone what="Webhook" /></>}>
       {back}
       {data === undefined ? <PageHeader title="Webhook" /> : isOwn(data.webhook) ? <Header webhook={data.webhook} etag={data.etag} /> : <OthersHeader webhook={data.webhook} />}
       {isPending && <Loading />}
       <ProblemAlert error={error} title="The webhook could not be loaded" />
       {data !== undefined && <Facts webhook={data.webhook} />}
       {data !== undefined && <Deliveries webhook={data.webhook} />}
-    </>
+    </UnlessGone>
   );
 }
 
