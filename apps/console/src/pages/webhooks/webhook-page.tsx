@@ -22,7 +22,7 @@ import { EventsOf } from './event-filter.js';
 import { HealthBadge } from './health-badge.js';
 import { ReplayDialog } from './replay-dialog.js';
 import { RotateSecret } from './rotate-secret.js';
-import { useSetState } from './use-set-state.js';
+import { useForgotten, useSetState } from './use-set-state.js';
 import { isOwn, useWebhook, type Webhook } from './webhook-reads.js';
 import { leftWebhooks } from './webhooks-search.js';
 
@@ -81,6 +81,7 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
       await client.invalidateQueries({ queryKey: ['webhook', webhook.id] });
     },
   });
+  useForgotten(test, webhook);
   const isEnabled = webhook.state === 'enabled';
   return (
     <>
