@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
-import { admin, demoAdmin, fresh } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, shopOf } from './kit/people.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -150,6 +150,33 @@ describe('a page that was left', () => {
     await page.goBack();
     await row.and(page.locator(':focus')).waitFor();
     await visit.leave();
+  });
+
+  test('is at its place, when the link back to it opens it again', async () => {
+    const owner = await newPerson('customer');
+    const shop = shopOf(owner);
+    for (let n = 0; n < 12; n++) await shop.POST('/webhooks', { body: { url: `http://127.0.0.1:9/${n}`, eventTypes: ['order.placed'] } });
+    const visit = await chrome.visit(owner, { path: '/webhooks', viewport: { width: 1280, height: 400 } });
+    const { page } = visit;
+    const row = page.getByRole('table', { name: 'Webhooks' }).getByRole('link').nth(9);
+    await row.focus();
+    await row.evaluate((one) => scrollTo(0, one.getBoundingClientRect().top - 200));
+    const top = await page.evaluate(() => scrollY);
+    assert.ok(top > 0);
+    await page.keyboard.press('Enter');
+    // Another filter there is no other page.
+    await page.getByRole('radiogroup', { name: 'State of the deliveries' }).getByText('failed').click();
+    await page.waitForURL(/state=failed/);
+    const back = page.getByRole('link', { name: 'Back to the webhooks' });
+    await back.click();
+    await row.and(page.locator(':focus')).waitFor();
+    await page.waitForFunction((before) => scrollY === before, top);
+    // Who came from elsewhere gets to its beginning.
+    await goTo(page, 'Orders');
+    await page.goto(`${address}/console/webhooks/00000000-0000-4000-8000-000000000000`);
+    await back.click();
+    await heading(page, 'Webhooks').waitFor();
+    await visit.leave(/404/);
   });
 
   test('does not have the focus', async () => {

@@ -243,7 +243,7 @@ describe('people', () => {
     await page.waitForURL((url) => url.searchParams.has('to'));
     await row.waitFor();
     await page.getByLabel('From', { exact: true }).fill(tomorrow);
-    await page.getByRole('heading', { name: 'No entries' }).waitFor();
+    await page.getByRole('heading', { name: 'No entry matches' }).waitFor();
     assert.equal(await page.getByLabel('Before', { exact: true }).inputValue(), tomorrow);
     await page.getByLabel('From', { exact: true }).fill('');
     await page.getByRole('combobox', { name: 'Done by' }).fill(boss.username.slice(0, -2));
@@ -284,6 +284,19 @@ describe('people', () => {
     await dialog.getByRole('heading', { name: username }).waitFor();
     const [close, title] = await Promise.all([dialog.getByRole('button', { name: 'Close' }).boundingBox(), dialog.getByRole('heading', { name: username }).evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)]);
     assert.ok(close && close.x + close.width < 390 && title <= 0, JSON.stringify({ close, title }));
+    await visit.leave();
+  });
+
+  test('of a key and the one that replaced it, each says which it is', async () => {
+    const { username } = await newPerson('customer');
+    const { data: old } = await admin.POST('/user/{username}/apiKeys', { params: { path: { username } }, body: { name: 'till' } });
+    const { data: replacement } = await admin.POST('/user/{username}/apiKeys/{apiKeyId}/rotation', { params: { path: { username, apiKeyId: old.id } }, body: { graceSeconds: 3_600 } });
+    const visit = await chrome.visit(boss, { path: `/people/${username}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: `Revoke till (${replacement.prefix}, the new key)`, exact: true }).waitFor();
+    await page.getByRole('button', { name: `Revoke till (${old.prefix}, the old key)`, exact: true }).click();
+    await page.getByRole('dialog', { name: `Revoke till (${old.prefix}, the old key)?` }).getByRole('button', { name: 'Revoke the API key' }).click();
+    await page.getByRole('button', { name: `Revoke till (${replacement.prefix})`, exact: true }).waitFor();
     await visit.leave();
   });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
 import { focusByKey } from './kit/keyboard.mjs';
-import { address, admin, newPerson } from './kit/people.mjs';
+import { address, admin, newPerson, pay } from './kit/people.mjs';
 
 describe('the stream page', () => {
   const chrome = new Chrome();
@@ -65,7 +65,7 @@ describe('the stream page', () => {
 
   test('shows a message for an invalid cursor', async () => {
     const visit = await chrome.visit(staff, { path: '/stream?from=nonsense' });
-    await visit.page.getByRole('alert').getByText('cursor').first().waitFor();
+    await visit.page.getByRole('alert').getByText('choose “Now” or “The oldest event kept” under “From”').waitFor();
     await visit.assertAccessible();
     await visit.leave(/400/);
   });
@@ -128,6 +128,48 @@ describe('the stream page', () => {
     await badge.waitFor();
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('status').getByText('Live').waitFor();
+    await visit.leave();
+  });
+
+  test('has its events, the one that is selected and what waits, when Back opens it again', async () => {
+    const plant = await newPlant();
+    const visit = await chrome.visit(staff, { path: `/stream?plant=${plant.id}&types=["order.placed"]` });
+    const { page } = visit;
+    const option = page.getByRole('option', { name: /^\d+:/ });
+    await page.getByRole('status').getByText('Live').waitFor();
+    const order = await newOrder(plant.id);
+    await page.getByRole('option', { name: `Order ${order.id}` }).click();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await newOrder(plant.id);
+    await page.getByText('1 event waits.').waitFor();
+    await page.getByRole('region', { name: 'Frame' }).getByRole('link').click();
+    await page.getByRole('heading', { name: `Order ${order.id}`, level: 1 }).waitFor();
+    await newOrder(plant.id);
+    await page.goBack();
+    await page.getByText('2 events wait.').waitFor();
+    await page.locator('[role=option][aria-selected=true]').filter({ hasText: `Order ${order.id}` }).waitFor();
+    await page.getByRole('region', { name: 'Frame' }).getByText('"order.placed"').waitFor();
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByRole('heading', { name: 'Paused, 2 events wait' }).waitFor();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await option.nth(1).waitFor();
+    assert.equal(await option.count(), 2);
+    await visit.leave();
+  });
+
+  test('cuts off a long tracking number, and says so', async () => {
+    const plant = await newPlant();
+    const { id: orderId } = await newOrder(plant.id);
+    await pay(orderId);
+    await admin.POST('/store/order/{orderId}/shipment', { params: { path: { orderId } }, body: { carrier: 'Green Post', trackingNumber: 'W'.repeat(100) } });
+    const visit = await chrome.visit(staff, { path: `/stream?plant=${plant.id}&types=["order.shipped"]&from=earliest` });
+    const { page } = visit;
+    const row = page.getByRole('option', { name: `Order ${orderId}` });
+    await row.waitFor();
+    const text = row.locator('span').filter({ hasText: /^Green Post/ }).last();
+    assert.ok(await text.evaluate((one) => getComputedStyle(one).textOverflow === 'ellipsis' && one.scrollWidth > one.clientWidth));
+    const [inner, outer] = await Promise.all([text.boundingBox(), page.getByRole('listbox', { name: 'Events' }).boundingBox()]);
+    assert.ok(inner && outer && inner.x + inner.width <= outer.x + outer.width, JSON.stringify({ inner, outer }));
     await visit.leave();
   });
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Receiver } from '@plant-shop/testing/receiver';
+import { until } from '@plant-shop/testing/until';
 import { Chrome } from './kit/console.mjs';
 import { pressEnterOn } from './kit/keyboard.mjs';
-import { address, admin, demoAdmin, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { address, admin, demoAdmin, newPerson, newPlant, pay, shopOf } from './kit/people.mjs';
 
 describe('the webhooks pages', () => {
   const chrome = new Chrome();
@@ -49,8 +50,18 @@ describe('the webhooks pages', () => {
     await page.getByText('Nothing was sent yet').filter({ visible: true }).waitFor();
     await page.getByRole('heading', { name: 'Potting machine', level: 1 }).waitFor();
     assert.match(await page.title(), /^Potting machine/);
-    await pressEnterOn(page.getByRole('button', { name: 'Send a test' }));
+    // It keeps the focus, however late the answer is.
+    const test = page.getByRole('button', { name: 'Send a test' });
+    let isSent = () => {};
+    const sent = new Promise((resolve) => (isSent = () => resolve(undefined)));
+    await page.route(/\/test$/, (route) => sent.then(() => route.continue()));
+    await pressEnterOn(test);
+    await test.and(page.locator('[data-loading][aria-disabled=true]:focus')).waitFor();
+    await page.keyboard.press('Enter');
+    isSent();
     await page.getByRole('row', { name: /delivered Test/ }).waitFor();
+    await test.and(page.locator(':focus:not([data-loading])')).waitFor();
+    assert.equal(await page.getByRole('row', { name: /Test/ }).count(), 1);
     await page.getByText('Healthy').filter({ visible: true }).waitFor();
     assert.ok(!(await page.content()).includes(secret), 'the secret is no longer in the page');
     await pressEnterOn(page.getByRole('button', { name: 'More actions' }));
@@ -150,6 +161,11 @@ describe('the webhooks pages', () => {
     await dialog.getByRole('button', { name: 'Close' }).last().click();
     const { data: all } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId: webhook.id } } });
     assert.equal(all.length, 4);
+    await page.getByRole('row', { name: /Order/ }).nth(3).waitFor();
+    await page.getByLabel('Select all that are shown').check();
+    await page.getByText('4 selected').waitFor();
+    await page.getByRole('button', { name: 'Send them again' }).click();
+    await dialog.getByText('Deliveries of the same event count once.').waitFor();
     await visit.leave();
   });
 
@@ -179,6 +195,42 @@ describe('the webhooks pages', () => {
     await visit.leave();
   });
 
+  test('what waits behind a failed event is sent again, too, after it, and the page says what still waits until when', async () => {
+    receiver.answerWith(500);
+    const owner = await newPerson('customer');
+    const shop = shopOf(owner);
+    const plantId = await newPlant();
+    const { data: webhook } = await shop.POST('/webhooks', { body: { url: receiver.url, eventTypes: ['order.placed', 'order.status_changed'] } });
+    const orders = [];
+    for (let n = 0; n < 3; n++) orders.push((await shop.POST('/store/order', { body: { plantId } })).data.id);
+    for (const id of orders) await pay(id);
+    // The third attempt is minutes later.
+    await until(async () => {
+      const { data } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId: webhook.id } } });
+      return data.length === 6 && data.filter(({ attempts }) => attempts.length === 2).length === 3;
+    }, 30_000);
+    receiver.answerWith(200);
+    const visit = await chrome.visit(owner, { path: `/webhooks/${webhook.id}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByText(/^It answers again\. 3 events wait to be tried again, 3 others behind them\. The last attempt of these is in \d+ min\.$/).waitFor();
+    const [row, find] = [page.getByRole('dialog').getByRole('listitem'), page.getByRole('button', { name: 'Find them' })];
+    await page.getByRole('button', { name: 'Send again what failed' }).click();
+    await find.click();
+    const dialog = page.getByRole('dialog', { name: 'Send 6 events again' });
+    await dialog.getByText(/The shop tries 6 events again without you, the last in \d+ min\./).waitFor();
+    const subjects = (await row.allInnerTexts()).map((text) => text.trim());
+    for (const id of orders) assert.deepEqual(subjects.filter((text) => text.endsWith(`order ${id}`)), [`An order is placed · order ${id}`, `An order changes its status · order ${id}`]);
+    await dialog.getByRole('button', { name: 'Send 6 events again' }).click();
+    await dialog.getByText('6 of 6 events sent again, 6 delivered so far.').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).last().click();
+    await page.getByText(/What waits to be tried again has arrived: it was sent again\. The last attempt of these is in \d+ min\.$/).waitFor();
+    await page.getByRole('button', { name: 'Send again what failed' }).click();
+    await find.click();
+    await page.getByText(/^Nothing of this period failed for good, or all of it was sent again\. The shop tries 6 events again without you, the last in \d+ min\.$/).waitFor();
+    await visit.leave();
+  });
+
   test('a disabled webhook shows that its events are held, and gets them when it is enabled again', async () => {
     const { owner, order } = await endpoint(410);
     const visit = await chrome.visit(owner, { path: `/webhooks?owner=${owner.username}` });
@@ -188,10 +240,16 @@ describe('the webhooks pages', () => {
     await page.getByRole('row', { name: new RegExp(`held Order ${order.id}`) }).waitFor();
     await visit.assertAccessible();
     receiver.answerWith(200);
+    // What it refused meanwhile is no longer true.
+    const refused = page.getByRole('alert').filter({ hasText: 'Nothing is sent to a webhook that is disabled.' });
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByRole('button', { name: /^Send again delivery/ }).click();
+    await refused.nth(1).waitFor();
     await page.getByRole('button', { name: 'Enable the webhook' }).click();
     await page.getByRole('row', { name: new RegExp(`delivered Order ${order.id}`) }).waitFor();
+    await refused.first().waitFor({ state: 'detached' });
     await page.getByText('Its events are held for 30 days.').waitFor({ state: 'detached' });
-    await visit.leave();
+    await visit.leave(/409/);
   });
 
   test('staff find the failing webhook of a partner and why it fails, and may not use it', async () => {
@@ -222,6 +280,17 @@ describe('the webhooks pages', () => {
     await page.getByText('It was disabled by its owner.').first().waitFor();
     await page.goBack();
     await page.getByRole('row', { name: /Partner.* Disabled/ }).waitFor();
+    const other = await newPerson('customer');
+    const { data: quiet } = await shopOf(other).POST('/webhooks', { body: { url: receiver.url } });
+    await page.getByRole('radiogroup', { name: 'Which webhooks' }).getByText('Failing').click();
+    await page.getByRole('combobox', { name: 'Owner' }).fill(other.username);
+    await page.getByRole('heading', { name: `No webhook of ${other.username} fails` }).waitFor();
+    await page.getByRole('radiogroup', { name: 'Which webhooks' }).getByText('All').click();
+    await page.locator(`a[href$="${quiet.id}"]`).click();
+    // Only its owner can send it something.
+    await page.getByText('No event has matched it so far.').nth(1).waitFor();
+    assert.equal(await page.getByText('Send a test').count(), 0);
+    await page.goBack();
     await page.getByRole('combobox', { name: 'Owner' }).fill(`${partner.username}x`);
     await page.getByText(`No user is called ${partner.username}x`).waitFor();
     await page.goto(`${address}/console/orders/${order.id}`);
@@ -250,17 +319,31 @@ describe('the webhooks pages', () => {
     // Of a day ago, which may be in the next minute by now.
     assert.ok([0, 60_000].includes(Date.parse(await page.getByLabel('Since').inputValue()) - since));
     assert.equal(await page.getByText('What you typed before is here again.').count(), 0);
-    await page.getByLabel('Before').fill('2020-01-01T00:00');
+    await page.getByLabel('Since').fill('2020-01-01');
+    await page.getByLabel('Before').fill('2020-01-02T00:00');
     await page.getByText('No event of the period would be sent.').waitFor();
     assert.ok(await page.getByRole('dialog').getByRole('button', { name: 'Replay', exact: false }).isDisabled());
     await page.getByLabel('Before').fill('');
-    await page.getByText(/would get 1 event: an order is placed of plant \d+\.$/).waitFor();
+    const [counted, replay] = [page.getByText(/would get 1 event: an order is placed of plant \d+\.$/), page.getByRole('dialog').getByRole('button', { name: /^Replay/ })];
+    // While it is typed, and is no time or none after the other, nothing is counted.
+    for (const text of ['gestern', '2020-01-01']) {
+      await counted.waitFor();
+      await page.getByLabel('Before').fill(text);
+      await counted.waitFor({ state: 'detached' });
+      assert.ok(await replay.isDisabled());
+      await page.getByLabel('Before').fill('');
+    }
+    await page.getByRole('radio', { name: 'a cursor of the stream' }).check();
+    await page.getByLabel('After the cursor').fill('nonsense');
+    await page.getByRole('alert').getByText('Write another cursor, or choose “a time” under “From”.').waitFor();
+    await page.getByRole('radio', { name: 'a time' }).check();
+    await counted.waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Replay 1 event' }).click();
     await page.getByText('1 event is scheduled.').waitFor();
     await page.getByText('No event is waiting any more.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();
     await delivered.nth(1).waitFor();
-    await visit.leave();
+    await visit.leave(/400/);
   });
 
   test('an edit that conflicts with a newer version offers a choice and keeps the input', async () => {
@@ -281,6 +364,24 @@ describe('the webhooks pages', () => {
     assert.deepEqual({ name, description }, { name: 'Theirs', description: 'mine' });
     // The browser logs the refusal.
     await visit.leave(/412/);
+  });
+
+  test('what is typed into an edit of a webhook that somebody deletes stays, and is not saved', async () => {
+    const { owner, shop, webhook } = await endpoint(200);
+    const visit = await chrome.visit(owner, { path: `/webhooks/${webhook.id}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Edit the webhook' });
+    await dialog.getByLabel('Name').fill('Mine');
+    await shop.DELETE('/webhooks/{webhookId}', { params: { path: { webhookId: webhook.id } } });
+    await dialog.getByRole('alert').getByText('It was deleted meanwhile').waitFor();
+    await visit.assertAccessible();
+    assert.equal(await dialog.getByLabel('Name').inputValue(), 'Mine');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('There is no such webhook.').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('heading', { name: 'Webhook not found' }).waitFor();
+    await visit.leave(/404/);
   });
 
   test('a new secret is shown only once, with the end of the old one', async () => {

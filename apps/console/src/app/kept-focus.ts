@@ -21,8 +21,6 @@ export function keepFocus(): () => void {
 
   const note = ({ target }: FocusEvent): void => {
     if (!(target instanceof Element)) return;
-    // A second click on a busy button is one on what surrounds it.
-    if (target.matches(surroundings) && last[0]?.matches('[data-loading]') && isThere(last[0])) return;
     last = placeOf(target);
     places.set(target.closest('[role=dialog]') ?? document.body, last);
   };
@@ -37,8 +35,6 @@ export function keepFocus(): () => void {
     const before = places.get(dialog ?? document.body) ?? [];
     for (const [element] of [last, before]) {
       if (!(element instanceof HTMLElement) || !isThere(element)) continue;
-      // A busy button is disabled, and loses the focus until it is done.
-      if (element.matches('[data-loading]')) return;
       if (!element.matches(':disabled')) {
         element.focus({ preventScroll: true });
         return;
@@ -61,7 +57,7 @@ export function keepFocus(): () => void {
     });
   };
   const observer = new MutationObserver(restore);
-  observer.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['disabled', 'data-loading'] });
+  observer.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ['disabled'] });
   document.addEventListener('focusin', note);
   document.addEventListener('focusout', release);
   return () => {

@@ -37,7 +37,7 @@ const routes = [
   createRoute({ getParentRoute, path: '/plants/new', component: lazyFile(() => import('../pages/plants/new-plant-page.js'), 'NewPlantPage') }),
   createRoute({ getParentRoute, path: '/plants/import', component: lazyFile(() => import('../pages/plants/import/import-page.js'), 'ImportPage') }),
   createRoute({ getParentRoute, path: '/plants/$plantId', beforeLoad: ({ params }) => checkId(params.plantId), component: lazyFile(() => import('../pages/plants/plant-page.js'), 'PlantPage') }),
-  createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyFile(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
+  createRoute({ getParentRoute, path: '/stream', staticData, validateSearch: streamSearch, component: lazyFile(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
   createRoute({ getParentRoute, path: '/webhooks', staticData, validateSearch: webhooksSearch, onLeave: ({ search }) => leftWebhooks.set(search), component: lazyFile(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
   createRoute({ getParentRoute, path: '/webhooks/$webhookId', beforeLoad: ({ params }) => checkUuid(params.webhookId), validateSearch: deliveriesSearch, component: lazyFile(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
   createRoute({ getParentRoute, path: '/destinations', staticData, component: lazyFile(() => import('../pages/destinations/destinations-page.js'), 'DestinationsPage') }),

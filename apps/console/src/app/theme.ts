@@ -1,5 +1,6 @@
 // oxlint-disable-next-line no-restricted-imports
 import { createTheme, DEFAULT_THEME, defaultVariantColorsResolver, type MantineColorsTuple, Modal, Notification, parseThemeColor, TableScrollContainer, type VariantColorsResolver } from '@mantine/core';
+import { type ComponentProps, createElement, type MouseEvent, type ReactNode } from 'react';
 
 // Shade 9 is darker than Mantine's, so that white text on it has a contrast of 5.9:1.
 const green = [...DEFAULT_THEME.colors.green.slice(0, 9), '#237032'] as unknown as MantineColorsTuple;
@@ -14,6 +15,12 @@ const variantColorResolver: VariantColorsResolver = (input) => {
   if (!isThemeColor) return { ...resolved, color: value };
   return { ...resolved, color: `light-dark(color-mix(in srgb, var(--mantine-color-${color}-9), black 40%), var(--mantine-color-${color}-1))` };
 };
+
+/** A disabled button loses the focus. One that is busy keeps it, and does nothing until the answer comes. */
+function FocusableButton({ disabled, onClick, type = 'button', ...props }: ComponentProps<'button'> & { readonly 'data-loading'?: boolean }): ReactNode {
+  const isBusy = Boolean(props['data-loading']);
+  return createElement('button', { ...props, type, ...(isBusy ? { 'aria-disabled': true, onClick: (event: MouseEvent) => event.preventDefault() } : { disabled, onClick }) });
+}
 
 /** What opens at a field or a button belongs to the page's content (the shell has the place), though it is drawn over it. */
 const overPage = { portalProps: { target: '#over-page' } };
@@ -32,6 +39,7 @@ export const theme = createTheme({
   headings: { fontWeight: '650' },
   cursorType: 'pointer',
   components: {
+    Button: { defaultProps: { component: FocusableButton } },
     // Its placeholder for the focus is no item, and nothing else may be in a menu.
     Menu: { defaultProps: { ...overPage, withInitialFocusPlaceholder: false }, styles: { dropdown: { maxWidth: 'calc(100vw - 1.5rem)' } } },
     Select: { defaultProps: scrollingList },

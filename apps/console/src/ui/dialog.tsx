@@ -1,8 +1,10 @@
 // oxlint-disable-next-line no-restricted-imports
-import { Button, Group, Modal, type ModalProps, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Modal, type ModalProps, Stack, Text } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';
-import { createContext, type ReactNode, use, useEffect, useRef } from 'react';
+import { createContext, type ReactNode, use, useEffect, useLayoutEffect, useRef } from 'react';
 import { useCell, useSession } from '../auth/session.js';
+import { Cell } from '../shop/cell.js';
+import { isGone } from '../shop/gone.js';
 import { ProblemAlert } from './problem-alert.js';
 import { type Draft, RestoredDraft } from './use-draft.js';
 
@@ -12,6 +14,18 @@ interface DialogState {
 }
 
 const DialogContext = createContext<DialogState | undefined>(undefined);
+
+/** How many are open. */
+const openDialogs = new Cell(0);
+
+/** Whether what the page is about was deleted meanwhile. */
+const GoneContext = createContext(false);
+
+/** A page about one thing. Once that is gone, it shows `gone`; before that, what is typed in an open dialog stays, and the dialog says it. */
+export function UnlessGone({ error, gone, children }: { readonly error: unknown; readonly gone: ReactNode; readonly children: ReactNode }): ReactNode {
+  const isOpen = useCell(openDialogs) > 0;
+  return isGone(error) && !isOpen ? gone : <GoneContext value={isGone(error)}>{children}</GoneContext>;
+}
 
 const stay = (): void => undefined;
 
@@ -43,12 +57,18 @@ export function Dialog({ isOpen = true, isBusy, onClose, children, ...props }: O
   readonly onClose: () => void;
 }): ReactNode {
   useStayOnPage(isOpen && isBusy);
+  useLayoutEffect(() => {
+    if (!isOpen) return undefined;
+    openDialogs.set(openDialogs.get() + 1);
+    return () => openDialogs.set(openDialogs.get() - 1);
+  }, [isOpen]);
+  const hasGone = use(GoneContext);
   const close = isBusy ? stay : onClose;
   const body = useRef<HTMLDivElement>(null);
   useEffect(() => (isBusy ? holdFields(body.current) : undefined), [isBusy]);
   return (
     <Modal opened={isOpen} onClose={close} centered closeButtonProps={{ 'aria-label': 'Close', disabled: isBusy }} {...props}>
-      <DialogContext value={{ isBusy, close }}><div ref={body}><Away />{children}</div></DialogContext>
+      <DialogContext value={{ isBusy, close }}><div ref={body}><Away />{hasGone && <Alert color="red" variant="light" title="It was deleted meanwhile" role="alert" mb="md">Nothing can be saved any more. What you typed stays here until you close this.</Alert>}{children}</div></DialogContext>
     </Modal>
   );
 }

@@ -26,7 +26,7 @@ export const sentences: Readonly<Record<ProblemCode, Sentences>> = {
   'malformed-json': misunderstood,
   'malformed-request': misunderstood,
   'invalid-input': ['Something that you wrote is not accepted.', 'Nothing was changed. Correct it, then try again.'],
-  'invalid-cursor': ['The place to go on from is unknown.', 'Begin at the start again.'],
+  'invalid-cursor': ['The place to go on from is unknown.', 'Reload the page.'],
   'cursor-too-old': ['The shop no longer knows what changed since then.', 'Reload the page.'],
   'uri-too-long': ['What you wrote is too long.', 'Shorten it, then try again.'],
   'range-not-satisfiable': misunderstood,

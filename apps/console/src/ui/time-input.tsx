@@ -12,11 +12,13 @@ const example = '2026-05-01 10:00';
  * click away.
  * @param value in UTC; none: empty, or not a time yet
  * @param after in UTC; this time and earlier ones are a mistake
+ * @param onRead is told whether what is written can be used
  */
-export function TimeInput({ value, onChange, after, error, description, ...props }: Omit<TextInputProps, 'value' | 'onChange'> & {
+export function TimeInput({ value, onChange, onRead, after, error, description, ...props }: Omit<TextInputProps, 'value' | 'onChange'> & {
   readonly value: string | undefined;
   readonly after?: string | undefined;
   readonly onChange: (time: string | undefined) => void;
+  readonly onRead?: (isRead: boolean) => void;
 }): ReactNode {
   const input = useRef<HTMLInputElement>(null);
   const calendar = useRef<HTMLInputElement>(null);
@@ -32,6 +34,7 @@ export function TimeInput({ value, onChange, after, error, description, ...props
   const { time: read, fault: misread = '', note } = readingOf(text);
   const fault = read !== undefined && after !== undefined && Date.parse(read) <= Date.parse(after) ? `Write a time after ${textOf(after)}.` : misread;
   useEffect(() => input.current?.setCustomValidity(fault), [fault]);
+  useEffect(() => onRead?.(fault === ''), [onRead, fault]);
   const change = (changed: string): void => {
     setText(changed);
     const { time } = readingOf(changed);

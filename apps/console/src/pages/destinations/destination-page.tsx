@@ -2,8 +2,9 @@ import { Alert, Anchor, Button, Group, Menu, Paper, SimpleGrid, Stack, Text } fr
 import { IconAlertTriangle, IconArrowLeft, IconDots, IconPencil, IconPlayerPause, IconPlayerPlay, IconRepeat, IconTrash } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { isGone } from '../../shop/gone.js';
 import { Fact } from '../../ui/card.js';
+import { goBack } from '../../ui/anchor-link.js';
+import { UnlessGone } from '../../ui/dialog.js';
 import { Gone } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { formatNumber } from '../../ui/numbers.js';
@@ -23,16 +24,15 @@ const route = getRouteApi('/destinations/$destinationId');
 export function DestinationPage(): ReactNode {
   const { destinationId } = route.useParams();
   const { data, error, isPending } = useDestination(destinationId);
-  const back = <Anchor component={Link} to="/destinations" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All destinations</Group></Anchor>;
-  if (isGone(error)) return <>{back}<PageHeader title={data?.destination.name ?? 'Destination'} /><Gone what="Destination" /></>;
+  const back = <Anchor component={Link} to="/destinations" onClick={goBack} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All destinations</Group></Anchor>;
   return (
-    <>
+    <UnlessGone error={error} gone={<>{back}<PageHeader title={data?.destination.name ?? 'Destination'} /><Gone what="Destination" /></>}>
       {back}
       {data === undefined ? <PageHeader title="Destination" /> : <Header destination={data.destination} etag={data.etag} />}
       {isPending && <Loading />}
       <ProblemAlert error={error} title="The destination could not be loaded" />
       {data !== undefined && <Facts destination={data.destination} />}
-    </>
+    </UnlessGone>
   );
 }
 

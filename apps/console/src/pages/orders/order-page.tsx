@@ -2,7 +2,7 @@ import { Breadcrumbs, Grid, Stack } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { stateOf } from '../../shop/day.js';
-import { AnchorLink } from '../../ui/anchor-link.js';
+import { AnchorLink, goBack } from '../../ui/anchor-link.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
@@ -24,7 +24,7 @@ export function OrderPage(): ReactNode {
   const refunds = useRefunds(id, timeline.data);
   return (
     <>
-      <Breadcrumbs mb="xs"><AnchorLink to="/orders" search={leftOrders.get()} size="sm">Orders</AnchorLink><span>{id}</span></Breadcrumbs>
+      <Breadcrumbs mb="xs"><AnchorLink to="/orders" search={leftOrders.get()} onClick={goBack} size="sm">Orders</AnchorLink><span>{id}</span></Breadcrumbs>
       <PageHeader title={`Order ${id}`} badge={order.data && <StatusBadge status={stateOf(order.data)} />} />
       <ProblemAlert error={order.error} title="The order could not be loaded" />
       {order.isPending && <Loading />}

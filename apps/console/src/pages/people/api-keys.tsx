@@ -15,7 +15,7 @@ import { type ApiKey, useApiKeys } from './people-reads.js';
 import { PermissionBadges } from './permissions.js';
 import { RotateApiKey } from './rotate-api-key.js';
 
-type Open = { readonly dialog: 'new' } | { readonly dialog: 'rotate' | 'revoke'; readonly apiKey: ApiKey };
+type Open = { readonly dialog: 'new' } | { readonly dialog: 'rotate' | 'revoke'; readonly apiKey: ApiKey; readonly called: string };
 
 export function ApiKeys({ username }: { readonly username: string }): ReactNode {
   const { data: apiKeys, error, isPending } = useApiKeys(username);
@@ -32,10 +32,17 @@ export function ApiKeys({ username }: { readonly username: string }): ReactNode 
       {apiKeys?.length === 0 && <Text size="sm" c="dimmed" p="md" pt={0}>No API keys. A program that acts for {username} needs one.</Text>}
       {apiKeys !== undefined && apiKeys.length > 0 && <KeyTable apiKeys={apiKeys} onOpen={setOpen} />}
       {open?.dialog === 'new' && <NewApiKey username={username} onClose={close} />}
-      {open?.dialog === 'rotate' && <RotateApiKey username={username} apiKey={open.apiKey} onClose={close} />}
-      {open?.dialog === 'revoke' && <RevokeApiKey username={username} apiKey={open.apiKey} onClose={close} />}
+      {open?.dialog === 'rotate' && <RotateApiKey username={username} apiKey={open.apiKey} called={open.called} onClose={close} />}
+      {open?.dialog === 'revoke' && <RevokeApiKey username={username} apiKey={open.apiKey} called={open.called} onClose={close} />}
     </Paper>
   );
+}
+
+/** A key that replaced another has its name. */
+function calledOf({ name, prefix, createdAt }: ApiKey, apiKeys: readonly ApiKey[]): string {
+  const others = apiKeys.filter((one) => one.name === name && one.prefix !== prefix);
+  const age = others.length === 0 ? '' : others.every((one) => one.createdAt < createdAt) ? ', the new key' : ', the old key';
+  return `${name} (${prefix}${age})`;
 }
 
 const KeyTable = ({ apiKeys, onOpen }: { readonly apiKeys: readonly ApiKey[]; readonly onOpen: (open: Open) => void }): ReactNode => (
@@ -53,8 +60,8 @@ const KeyTable = ({ apiKeys, onOpen }: { readonly apiKeys: readonly ApiKey[]; re
             <Table.Td>{apiKey.expiresAt === undefined ? 'never' : <Time at={apiKey.expiresAt} isPlanned />}</Table.Td>
             <Table.Td>
               <Group gap={6} wrap="nowrap">
-                <Button size="compact-sm" variant="default" disabled={apiKey.expiresAt !== undefined && Date.parse(apiKey.expiresAt) <= Date.now()} aria-label={`Replace ${apiKey.name}`} onClick={() => onOpen({ dialog: 'rotate', apiKey })}>Replace</Button>
-                <Button size="compact-sm" variant="default" aria-label={`Revoke ${apiKey.name}`} onClick={() => onOpen({ dialog: 'revoke', apiKey })}>Revoke</Button>
+                <Button size="compact-sm" variant="default" disabled={apiKey.expiresAt !== undefined && Date.parse(apiKey.expiresAt) <= Date.now()} aria-label={`Replace ${calledOf(apiKey, apiKeys)}`} onClick={() => onOpen({ dialog: 'rotate', apiKey, called: calledOf(apiKey, apiKeys) })}>Replace</Button>
+                <Button size="compact-sm" variant="default" aria-label={`Revoke ${calledOf(apiKey, apiKeys)}`} onClick={() => onOpen({ dialog: 'revoke', apiKey, called: calledOf(apiKey, apiKeys) })}>Revoke</Button>
               </Group>
             </Table.Td>
           </Table.Tr>
@@ -64,7 +71,7 @@ const KeyTable = ({ apiKeys, onOpen }: { readonly apiKeys: readonly ApiKey[]; re
   </Table.ScrollContainer>
 );
 
-function RevokeApiKey({ username, apiKey: { id: apiKeyId, name }, onClose }: { readonly username: string; readonly apiKey: ApiKey; readonly onClose: () => void }): ReactNode {
+function RevokeApiKey({ username, apiKey: { id: apiKeyId }, called, onClose }: { readonly username: string; readonly apiKey: ApiKey; readonly called: string; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const revoke = useChange({
@@ -76,7 +83,7 @@ function RevokeApiKey({ username, apiKey: { id: apiKeyId, name }, onClose }: { r
     },
   });
   return (
-    <ConfirmDialog title={`Revoke ${name}?`} action="Revoke the API key" isOpen isBusy={revoke.isPending} error={revoke.error} onConfirm={() => revoke.mutate()} onClose={onClose}>
+    <ConfirmDialog title={`Revoke ${called}?`} action="Revoke the API key" isOpen isBusy={revoke.isPending} error={revoke.error} onConfirm={() => revoke.mutate()} onClose={onClose}>
       <Text size="sm">Programs that use the key are refused within a second. This cannot be undone. To switch without interruption, replace the key instead.</Text>
     </ConfirmDialog>
   );

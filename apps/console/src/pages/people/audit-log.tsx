@@ -26,6 +26,7 @@ export function AuditLog(): ReactNode {
   const filter = { by, operation, from, to };
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useAudit(filter);
   const entries = data?.pages.flatMap((page) => page.entries) ?? [];
+  const isFiltered = Object.values(filter).some((one) => one !== undefined);
   // Also while the name is being typed.
   const isNobody = by !== undefined && error instanceof ShopProblem && error.is('user-not-found');
   return (
@@ -51,7 +52,7 @@ export function AuditLog(): ReactNode {
       </Group>
       {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Choose a name of the list, or write the whole name." /> : <ProblemAlert error={error} title="The audit log could not be loaded" />}
       {isPending && <Loading />}
-      {data !== undefined && entries.length === 0 && error === null && <EmptyState icon={IconHistory} title="No entries" text="Actions that needed a permission are listed here, such as setting stock, cancelling a customer’s order or changing a role." />}
+      {data !== undefined && entries.length === 0 && error === null && <EmptyState icon={IconHistory} title={isFiltered ? 'No entry matches' : 'No entries'} text={isFiltered ? 'Clear a filter to see more.' : 'Actions that needed a permission are listed here, such as setting stock, cancelling a customer’s order or changing a role.'} />}
       {error === null && entries.length > 0 && <EntryTable entries={entries} />}
       {error === null && hasNextPage && <Center mt="md"><Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show older</Button></Center>}
     </>

@@ -4,8 +4,8 @@ import { IconArrowLeft, IconMail, IconTrash } from '@tabler/icons-react';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay } from '../../auth/session.js';
-import { isGone } from '../../shop/gone.js';
-import { AnchorLink } from '../../ui/anchor-link.js';
+import { AnchorLink, goBack } from '../../ui/anchor-link.js';
+import { UnlessGone } from '../../ui/dialog.js';
 import { Gone } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
@@ -31,11 +31,10 @@ function Person({ username }: { readonly username: string }): ReactNode {
   const { data: seen, error, isPending } = useUser(username);
   const [isDeleting, { open, close }] = useDisclosure();
   const facts = seen ? [`${seen.user.firstName ?? ''} ${seen.user.lastName ?? ''}`.trim(), seen.user.email, seen.user.phone].filter(Boolean).join(' · ') : '';
-  const back = <Anchor renderRoot={(props) => <Link to="/people" search={leftPeople.get()} {...props} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>;
+  const back = <Anchor renderRoot={(props) => <Link to="/people" search={leftPeople.get()} {...props} onClick={goBack} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>;
   const didWhat = <AnchorLink to="/people" search={{ tab: 'audit', by: username }} size="sm">What they did</AnchorLink>;
-  if (isGone(error)) return <>{back}<PageHeader title={username}>{didWhat}</PageHeader><Gone what="User" /></>;
   return (
-    <>
+    <UnlessGone error={error} gone={<>{back}<PageHeader title={username}>{didWhat}</PageHeader><Gone what="User" /></>}>
       {back}
       <PageHeader title={username} text={<Text span inherit>{facts}</Text>}>
         {seen && <AnchorLink to="/orders" search={{ owner: username }} size="sm">Orders</AnchorLink>}
@@ -55,6 +54,6 @@ function Person({ username }: { readonly username: string }): ReactNode {
         </>
       )}
       {isDeleting && <DeleteUser username={username} onClose={close} />}
-    </>
+    </UnlessGone>
   );
 }

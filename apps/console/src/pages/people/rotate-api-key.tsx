@@ -12,7 +12,7 @@ import { useChange } from '../../ui/use-change.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import type { ApiKey } from './people-reads.js';
 
-export function RotateApiKey({ username, apiKey: { id: apiKeyId, name, expiresAt }, onClose }: { readonly username: string; readonly apiKey: ApiKey; readonly onClose: () => void }): ReactNode {
+export function RotateApiKey({ username, apiKey: { id: apiKeyId, expiresAt }, called, onClose }: { readonly username: string; readonly apiKey: ApiKey; readonly called: string; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const draft = useDraft(`replace API key ${apiKeyId}`, { graceSeconds: defaultGrace });
@@ -27,7 +27,7 @@ export function RotateApiKey({ username, apiKey: { id: apiKeyId, name, expiresAt
   });
   return (
     <>
-      <Dialog isOpen={!rotate.data} isBusy={rotate.isPending} onClose={onClose} title={`Replace ${name}?`}>
+      <Dialog isOpen={!rotate.data} isBusy={rotate.isPending} onClose={onClose} title={`Replace ${called}?`}>
         <Stack>
           <RestoredDraft draft={draft} />
           <Text size="sm">The shop creates another key with the same name and permissions. The old key stays valid for a while, so that the program can switch.{expiresAt !== undefined && <> Both end <Time at={expiresAt} isPlanned /> at the latest.</>}</Text>

@@ -4,7 +4,8 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useMay, useShop } from '../../auth/session.js';
 import { isGone } from '../../shop/gone.js';
-import { AnchorLink } from '../../ui/anchor-link.js';
+import { AnchorLink, goBack } from '../../ui/anchor-link.js';
+import { UnlessGone } from '../../ui/dialog.js';
 import { Gone } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
@@ -24,19 +25,18 @@ export function PlantPage(): ReactNode {
   const mayWrite = useMay('write:plants');
   const maySetStock = useMay('write:stock');
   const plant = useQuery(plantQuery(useShop(), plantId));
-  const back = <AnchorLink to="/plants" search={leftPlants.get()} size="sm">Back to the plants</AnchorLink>;
-  if (!plant.data || isGone(plant.error)) {
-    return (
-      <Stack>
-        {back}
-        <PageHeader title={plant.data?.value.name ?? `Plant ${String(plantId)}`} />
-        {plant.isPending ? <Loading /> : isGone(plant.error) ? <><Gone what="Plant" /><TypedPlant plantId={plantId} /></> : <ProblemAlert error={plant.error} title="The plant could not be loaded" />}
-      </Stack>
-    );
-  }
+  const back = <AnchorLink to="/plants" search={leftPlants.get()} onClick={goBack} size="sm">Back to the plants</AnchorLink>;
+  const other = (
+    <Stack>
+      {back}
+      <PageHeader title={plant.data?.value.name ?? `Plant ${String(plantId)}`} />
+      {plant.isPending ? <Loading /> : isGone(plant.error) ? <><Gone what="Plant" /><TypedPlant plantId={plantId} /></> : <ProblemAlert error={plant.error} title="The plant could not be loaded" />}
+    </Stack>
+  );
+  if (!plant.data) return other;
   const { value } = plant.data;
   return (
-    <>
+    <UnlessGone error={plant.error} gone={other}>
       {back}
       <PageHeader title={value.name} text={`Plant ${String(value.id)}`}>
         {mayWrite && <DeletePlant plant={plant.data} />}
@@ -53,6 +53,6 @@ export function PlantPage(): ReactNode {
           </Stack>
         </Grid.Col>
       </Grid>
-    </>
+    </UnlessGone>
   );
 }

@@ -25,6 +25,6 @@ export const EventRow = ({ frame }: { readonly frame: Frame }): ReactNode => (
 function Detail({ frame }: { readonly frame: Frame }): ReactNode {
   if (frame.event === 'order.status_changed') return <StatusBadge status={frame.data.newStatus} />;
   if (frame.event === 'order.placed') return <Text span inherit c="dimmed">× {frame.data.quantity}</Text>;
-  if (frame.event === 'order.shipped') return <Text span inherit c="dimmed" truncate>{frame.data.carrier} {frame.data.trackingNumber}</Text>;
+  if (frame.event === 'order.shipped') return <Text span inherit c="dimmed" truncate className={classes['text'] ?? ''} title={`${frame.data.carrier} ${frame.data.trackingNumber}`}>{frame.data.carrier} {frame.data.trackingNumber}</Text>;
   return null;
 }

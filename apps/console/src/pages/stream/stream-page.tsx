@@ -8,6 +8,7 @@ import { EmptyState } from '../../ui/empty-state.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { PageSearch } from '../../ui/page-search.js';
+import { Refusal } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { EventList } from './event-list.js';
 import { FramePanel } from './frame-panel.js';
@@ -17,6 +18,8 @@ import { bufferSize, maxEntries, Tail, type TailEntry, type TailSnapshot } from 
 
 /** Until the reader continues, also with other filters and after other pages. */
 const paused = new Cell(false);
+
+const unknownCursor = new Refusal('The place to go on from is unknown.', 'Write another cursor, or choose “Now” or “The oldest event kept” under “From”.');
 
 export function StreamPage(): ReactNode {
   const shop = useShop();
@@ -31,8 +34,8 @@ export function StreamPage(): ReactNode {
   const isPaused = useCell(paused);
   useEffect(() => tail.setPaused(isPaused), [tail, isPaused]);
   const snapshot = useCell(tail.snapshot);
-  const [selected, setSelected] = useState<TailEntry>();
-  useEffect(() => setSelected(undefined), [tail]);
+  const [selection, select] = useState<{ readonly of: Tail; readonly entry: TailEntry }>();
+  const selected = selection?.of === tail ? selection.entry : undefined;
   const { entries, error } = snapshot;
   const isUnknownCursor = error instanceof ShopProblem && error.is('invalid-cursor');
   return (
@@ -43,11 +46,11 @@ export function StreamPage(): ReactNode {
       </PageHeader>
       <StreamFilters />
       <StateLine {...snapshot} />
-      <ProblemAlert error={error} title={isUnknownCursor ? 'The shop does not know this cursor' : 'The stream could not be opened'} />
+      <ProblemAlert error={isUnknownCursor ? unknownCursor : error} title={isUnknownCursor ? 'The shop does not know this cursor' : 'The stream could not be opened'} />
       {entries.length === 0 && error === undefined && <Waiting {...snapshot} />}
       {entries.length > 0 && (
         <Grid>
-          <Grid.Col span={{ base: 12, md: 7, lg: 8 }}><EventList entries={entries} selected={selected} onSelect={setSelected} /></Grid.Col>
+          <Grid.Col span={{ base: 12, md: 7, lg: 8 }}><EventList entries={entries} selected={selected} onSelect={(entry) => select({ of: tail, entry })} /></Grid.Col>
           <Grid.Col span={{ base: 12, md: 5, lg: 4 }}><FramePanel entry={selected} /></Grid.Col>
         </Grid>
       )}
@@ -67,7 +70,7 @@ function useStreamState({ state }: TailSnapshot): keyof typeof states {
 }
 
 function StateLine(snapshot: TailSnapshot): ReactNode {
-  const { isPaused, received } = snapshot;
+  const { isPaused, received, waiting } = snapshot;
   const state = useStreamState(snapshot);
   const isEnded = state === 'refused';
   const { label, color } = isPaused && !isEnded ? { label: 'Paused', color: 'blue' } : states[state];
@@ -76,20 +79,21 @@ function StateLine(snapshot: TailSnapshot): ReactNode {
       <div role="status"><Badge variant="light" color={color} tt="none">{label}</Badge></div>
       <Text size="sm" className="numbers">{counted(received, 'event')} received</Text>
       {received > maxEntries && <Text size="sm" c="dimmed">The newest {formatNumber(maxEntries)} are kept here.</Text>}
-      {isPaused && !isEnded && <Text size="sm" c="dimmed">Of those that come, {formatNumber(bufferSize)} wait here and later ones in the shop. Nothing is skipped.</Text>}
+      {isPaused && !isEnded && <Text size="sm" c="dimmed">{counted(waiting, 'event waits', 'events wait')}. Of those that come, {formatNumber(bufferSize)} wait here and later ones in the shop. Nothing is skipped.</Text>}
     </Group>
   );
 }
 
-const waiting = { offline: 'Offline', connecting: 'Connecting …', live: 'Waiting for the next event', refused: 'Ended' } as const;
+const titles = { offline: 'Offline', connecting: 'Connecting …', live: 'Waiting for the next event', refused: 'Ended' } as const;
 
 function Waiting(snapshot: TailSnapshot): ReactNode {
   const state = useStreamState(snapshot);
+  const isPaused = snapshot.isPaused && state !== 'refused';
   return (
     <EmptyState
       icon={IconActivity}
-      title={snapshot.isPaused && state !== 'refused' ? 'Paused' : waiting[state]}
-      text="Events are shown here as soon as they happen. To see past ones, start from the oldest event or from a cursor."
+      title={isPaused ? `Paused, ${counted(snapshot.waiting, 'event waits', 'events wait')}` : titles[state]}
+      text={isPaused ? 'Press “Continue” to see those that wait.' : 'Events are shown here as soon as they happen. To see past ones, start from the oldest event or from a cursor.'}
     />
   );
 }

@@ -36,15 +36,15 @@ export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNod
       {isFinding && <ResendFailed webhook={webhook} onClose={() => setFinding(false)} />}
       <ProblemAlert error={error} title="The deliveries could not be loaded" />
       {isPending && <Loading />}
-      {data !== undefined && deliveries.length === 0 && <None state={state} />}
+      {data !== undefined && deliveries.length === 0 && <None state={state} mayUse={isOwn(webhook)} />}
       {deliveries.length > 0 && <List webhook={webhook} deliveries={deliveries} />}
       {hasNextPage && <Center mt="md"><Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show older</Button></Center>}
     </section>
   );
 }
 
-const None = ({ state }: { readonly state: DeliveryState | undefined }): ReactNode => (
-  <EmptyState icon={IconMailFast} title={state === undefined ? 'Nothing was sent yet' : `No ${state} deliveries`} text={state === undefined ? 'Send a test event to see whether the receiver answers.' : 'Choose another state to see the others.'} />
+const None = ({ state, mayUse }: { readonly state: DeliveryState | undefined; readonly mayUse: boolean }): ReactNode => (
+  <EmptyState icon={IconMailFast} title={state === undefined ? 'Nothing was sent yet' : `No ${state} deliveries`} text={state !== undefined ? 'Choose another state to see the others.' : mayUse ? 'Send a test event to see whether the receiver answers.' : 'No event has matched it so far.'} />
 );
 
 function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly deliveries: readonly Delivery[] }): ReactNode {
@@ -65,6 +65,7 @@ function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly del
       <ResendDialog
         webhook={webhook}
         run={run}
+        note={run.isMerged ? 'Deliveries of the same event count once.' : ''}
         onClose={() => {
           if (run.state.get().isBegun) setSelected(new Set());
           setRun(undefined);

@@ -6,7 +6,7 @@ import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time, useIsAhead } from '../../ui/time.js';
 import classes from './delivery-details.module.css';
 import { eventLabel } from './event-labels.js';
-import { type Delivery, type DeliveryState, type DetailedDelivery, useDelivery, type Webhook } from './webhook-reads.js';
+import { type Delivery, type DeliveryState, type DetailedDelivery, isOwn, useDelivery, type Webhook } from './webhook-reads.js';
 
 type Attempt = Delivery['attempts'][number];
 type DetailedAttempt = DetailedDelivery['attempts'][number];
@@ -21,7 +21,7 @@ export function DeliveryDetails({ webhook, delivery }: { readonly webhook: Webho
       <Text size="sm">
         {eventType !== undefined && <>{eventLabel(eventType)} <Code>{eventType}</Code> · </>}event <Code>{eventId}</Code>
       </Text>
-      <Text size="sm" fw={500}><WhatFollows delivery={delivery} /></Text>
+      <Text size="sm" fw={500}><WhatFollows delivery={delivery} mayUse={isOwn(webhook)} /></Text>
       <ProblemAlert error={error} title="The requests and answers could not be loaded" />
       {attempts.length > 0 && !data && !error && <Loading />}
       {data?.request && <Block label={`Payload of delivery ${delivery.id}`} title="Payload" text={pretty(data.request.body)} />}
@@ -38,10 +38,10 @@ export function DeliveryDetails({ webhook, delivery }: { readonly webhook: Webho
   );
 }
 
-function WhatFollows({ delivery: { state, nextAttemptAt, attemptsLeft, attempts } }: { readonly delivery: Delivery }): ReactNode {
+function WhatFollows({ delivery: { state, nextAttemptAt, attemptsLeft, attempts }, mayUse }: { readonly delivery: Delivery; readonly mayUse: boolean }): ReactNode {
   const isScheduled = useIsAhead(nextAttemptAt);
   if (state === 'delivered') return 'Delivered. Nothing follows.';
-  if (state === 'failed') return 'Failed. The shop does not try again by itself; you can send it again.';
+  if (state === 'failed') return `Failed. The shop does not try again by itself; ${mayUse ? 'you' : 'its owner'} can send it again.`;
   const left = attemptsLeft === undefined ? '' : ` ${counted(attemptsLeft, 'attempt is', 'attempts are')} left.`;
   if (state === 'held') return `Held until the webhook is enabled.${left}`;
   if (!isScheduled) return `${attempts.length === 0 ? 'It waits for its turn, or is being sent.' : 'It is being sent, or waits for its turn.'}${left}`;

@@ -10,6 +10,7 @@ import { Time, useIsAhead } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
 import { attemptText, DeliveryBadge } from './delivery-details.js';
 import { eventLabel } from './event-labels.js';
+import { useForgotten } from './use-set-state.js';
 import { type Delivery, isOwn, type Webhook } from './webhook-reads.js';
 
 export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, onSelect }: {
@@ -31,6 +32,7 @@ export function DeliveryRow({ webhook, delivery, isOpen, isSelected, onToggle, o
       await client.invalidateQueries({ queryKey: ['webhook', webhook.id] });
     },
   });
+  useForgotten(resend, webhook);
   const { attempts, attemptsLeft, eventType, orderId, nextAttemptAt, state } = delivery;
   const last = attempts.at(-1);
   const mayUse = isOwn(webhook);

@@ -17,8 +17,8 @@ export function HealthBadge({ webhook }: { readonly webhook: Webhook }): ReactNo
 /** What the shop itself says of it, without its deliveries: in a list, where each would be read. */
 export const ShortHealth = ({ webhook }: { readonly webhook: Webhook }): ReactNode => <Shown webhook={webhook} health={shortHealthOf(webhook)} />;
 
-const Shown = ({ webhook, health: { label, color, why } }: { readonly webhook: Webhook; readonly health: Health }): ReactNode => (
+const Shown = ({ webhook, health: { label, color, why, until } }: { readonly webhook: Webhook; readonly health: Health }): ReactNode => (
   <ExplainedBadge label={label} color={color}>
-    {why === '' ? undefined : <>{why}{label === 'Failing' && webhook.failingSince !== undefined && <> It began to fail <Time at={webhook.failingSince} />.</>}</>}
+    {why === '' ? undefined : <>{why}{label === 'Failing' && webhook.failingSince !== undefined && <> It began to fail <Time at={webhook.failingSince} />.</>}{until !== undefined && <> The last attempt of these is <Time at={until} isPlanned />.</>}</>}
   </ExplainedBadge>
 );

@@ -1,16 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
-import { healthOf, shortHealthOf } from './health.js';
+import { healthOf, shortHealthOf, waitingOf } from './health.js';
 import type { Delivery } from './webhook-reads.js';
 
 const enabled = { state: 'enabled' } as const;
 const at = (second: number): string => new Date(1_800_000_000_000 + second * 1_000).toISOString();
-const delivery = (state: Delivery['state'], ...attempts: Delivery['attempts']): Delivery => ({ id: 1, eventId: '0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f', state, attempts });
+let count = 0;
+const delivery = (state: Delivery['state'], ...attempts: Delivery['attempts']): Delivery => ({ id: ++count, eventId: `event ${count}`, state, attempts });
 const refused = (second: number): Delivery['attempts'][number] => ({ at: at(second), durationMs: 3, status: 503, error: 'The receiver answered 503.' });
 const taken = (second: number): Delivery['attempts'][number] => ({ at: at(second), durationMs: 3, status: 200 });
 
 describe('the health of an endpoint', () => {
   it('is unknown without deliveries, and suggests a test event', () => {
     expect(healthOf(enabled, [])).toMatchObject({ label: 'Nothing sent yet', why: expect.stringContaining('test event') });
+  });
+
+  it('of another user suggests nothing that only its owner can do', () => {
+    expect(healthOf({ ...enabled, owner: 'ada' }, [])).toMatchObject({ label: 'Nothing sent yet', why: 'No event has matched it so far.' });
   });
 
   it('depends on the newest attempt, not on the newest delivery', () => {
@@ -32,6 +37,18 @@ describe('the health of an endpoint', () => {
 
   it('is recovering although many newer deliveries hide those that wait', () => {
     expect(healthOf(enabled, [delivery('delivered', taken(9))], [delivery('pending', refused(5)), delivery('pending')])).toMatchObject({ label: 'Recovering', why: 'It answers again. 1 event waits to be tried again.' });
+  });
+
+  it('counts what waits behind a failed delivery of its order, until when, and not what was sent again and has arrived', () => {
+    const placed = { ...delivery('pending', refused(5)), orderId: 7, nextAttemptAt: at(200) };
+    const changed = { ...delivery('pending'), orderId: 7 };
+    const [ofOther, beingSent] = [{ ...delivery('pending', refused(6)), orderId: 8, nextAttemptAt: at(100) }, { ...delivery('pending'), orderId: 9 }];
+    const pending = [beingSent, ofOther, changed, placed];
+    expect(waitingOf(pending)).toEqual([ofOther, changed, placed]);
+    expect(healthOf(enabled, [delivery('delivered', taken(9))], pending)).toMatchObject({ why: 'It answers again. 2 events wait to be tried again, 1 other behind them.', until: at(200) });
+    const again = [placed, ofOther].map(({ eventId }) => ({ ...delivery('delivered', taken(9)), eventId }));
+    expect(healthOf(enabled, again, pending)).toMatchObject({ why: 'It answers again. 1 event waits behind others that were sent again.' });
+    expect(healthOf(enabled, [...again, { ...delivery('delivered', taken(9)), eventId: changed.eventId }], pending)).toMatchObject({ label: 'Recovering', why: 'It answers again. What waits to be tried again has arrived: it was sent again.' });
   });
 
   it('explains why it is disabled', () => {

@@ -1,9 +1,10 @@
 import { Button, Checkbox, Group, Progress, Radio, Stack, Text, TextInput } from '@mantine/core';
+import { ShopProblem } from '@plant-shop/client';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { BackButton, Dialog, ResultActions } from '../../ui/dialog.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
-import { faultOf } from '../../ui/problem.js';
+import { faultOf, Refusal } from '../../ui/problem.js';
 import { TimeInput } from '../../ui/time-input.js';
 import { type Draft, RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import { eventLabel } from './event-labels.js';
@@ -12,6 +13,7 @@ import { type ReplayCount, type ReplayRange, useReplay, useReplayPreview } from 
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
+const unknownCursor = new Refusal('The place to go on from is unknown.', 'Write another cursor, or choose “a time” under “From”.');
 
 /** Replays a period and shows the progress. */
 export function ReplayDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
@@ -36,7 +38,8 @@ interface PeriodValues {
 
 function PeriodForm({ webhook, draft, error, onStart }: { readonly webhook: Webhook; readonly draft: Draft<PeriodValues>; readonly error: unknown; readonly onStart: (range: ReplayRange) => void }): ReactNode {
   const { since, until, from, cursor, onlyFailed } = draft.value;
-  const range = rangeOf(draft.value);
+  const [isRead, setRead] = useState(true);
+  const range = isRead ? rangeOf(draft.value) : undefined;
   const preview = useReplayPreview(webhook.id, range);
   const { data: found } = preview;
   const refusal = error ?? preview.error;
@@ -55,10 +58,10 @@ function PeriodForm({ webhook, draft, error, onStart }: { readonly webhook: Webh
         {from === 'time'
           ? <TimeInput label="Since" required data-autofocus value={since} onChange={(value) => draft.change({ since: value })} error={faultOf(refusal, 'since')} />
           : <TextInput label="After the cursor" required value={cursor} onChange={(change) => draft.change({ cursor: change.currentTarget.value })} error={faultOf(refusal, 'fromCursor')} />}
-        <TimeInput label="Before" after={from === 'time' ? since : undefined} description="Empty: until now." value={until} onChange={(value) => draft.change({ until: value })} error={faultOf(refusal, 'until')} />
+        <TimeInput label="Before" after={from === 'time' ? since : undefined} description="Empty: until now." value={until} onChange={(value) => draft.change({ until: value })} onRead={setRead} error={faultOf(refusal, 'until')} />
         <Checkbox label="Only deliveries that failed" checked={onlyFailed} onChange={(change) => draft.change({ onlyFailed: change.currentTarget.checked })} />
         <Text size="sm" fw={500} role="status">{found ? previewText(webhook, found) : range && !refusal ? 'Counting the events …' : ''}</Text>
-        <ProblemAlert error={refusal} title={error === undefined ? 'The events could not be counted' : 'Nothing more was scheduled'} />
+        <ProblemAlert error={refusal instanceof ShopProblem && refusal.is('invalid-cursor') ? unknownCursor : refusal} title={error === undefined ? 'The events could not be counted' : 'Nothing more was scheduled'} />
         <Group justify="flex-end">
           <BackButton label="Cancel" />
           <Button type="submit" disabled={!found || found.count === 0}>{found ? `Replay ${countText(found)}` : 'Replay'}</Button>

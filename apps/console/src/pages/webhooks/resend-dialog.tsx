@@ -5,6 +5,7 @@ import { useCell, useShop } from '../../auth/session.js';
 import { BackButton, Dialog, ResultActions } from '../../ui/dialog.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
+import { Time } from '../../ui/time.js';
 import { TimeInput } from '../../ui/time-input.js';
 import { useChange } from '../../ui/use-change.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
@@ -32,7 +33,7 @@ export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; 
       setFound({ ...failures, run: new ResendRun(shop, webhook.id, failures.failures) });
     },
   });
-  if (found && found.failures.length > 0) return <ResendDialog webhook={webhook} run={found.run} note={found.isCut ? `There may be more: these are the newest, at most ${formatNumber(mostResent)}.` : ''} onClose={onClose} />;
+  if (found && found.failures.length > 0) return <ResendDialog webhook={webhook} run={found.run} note={<>{found.isCut && `There may be more: these are the newest, at most ${formatNumber(mostResent)}.`}<StillWaiting {...found} /></>} onClose={onClose} />;
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
     if (since !== undefined) find.mutate(since);
@@ -42,10 +43,10 @@ export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; 
       <form onSubmit={submit}>
         <Stack>
           <RestoredDraft draft={draft} />
-          <Text size="sm">Finds the events of a period that {nameOf(webhook)} did not take, also those that are to be tried again later, unless they were sent again since.</Text>
+          <Text size="sm">Finds the events of a period that {nameOf(webhook)} did not take, also those that are to be tried again later or wait behind these, unless they were sent again since.</Text>
           <TimeInput label="Since" required data-autofocus value={since} onChange={(time) => draft.change({ since: time })} />
           <TimeInput label="Before" after={since} description="Empty: until now." value={until} onChange={(time) => draft.change({ until: time })} />
-          <Text size="sm" role="status">{found && (found.isCut ? 'None was found among the newest 20,000 deliveries. There may be older ones.' : 'Nothing of this period failed for good, or all of it was sent again. What waits to be tried again is sent without you.')}</Text>
+          <Text size="sm" role="status">{found && <>{found.isCut ? 'None was found among the newest 20,000 deliveries. There may be older ones.' : 'Nothing of this period failed for good, or all of it was sent again.'}<StillWaiting {...found} /></>}</Text>
           <ProblemAlert error={find.error} title="The deliveries could not be searched" />
           <Group justify="flex-end">
             <BackButton label="Cancel" />
@@ -57,8 +58,12 @@ export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; 
   );
 }
 
+const StillWaiting = ({ waiting, until }: Pick<FoundFailures, 'waiting' | 'until'>): ReactNode => waiting > 0 && (
+  <> The shop tries {counted(waiting, 'event')} again without you{until !== undefined && <>, the last <Time at={until} isPlanned /></>}.</>
+);
+
 /** Asks once more, then shows the result of each. */
-export function ResendDialog({ webhook, run, note = '', onClose }: { readonly webhook: Webhook; readonly run: ResendRun; readonly note?: string; readonly onClose: () => void }): ReactNode {
+export function ResendDialog({ webhook, run, note = '', onClose }: { readonly webhook: Webhook; readonly run: ResendRun; readonly note?: ReactNode; readonly onClose: () => void }): ReactNode {
   const client = useQueryClient();
   const { rows, isRunning, isBegun } = useCell(run.state);
   const copies = new Set(rows.flatMap(({ copy }) => copy?.id ?? []));

@@ -3,7 +3,8 @@ import { RowRun } from '../../shop/row-run.js';
 import { shortText } from '../../ui/problem-text.js';
 import { type Again, againAfter } from '../../ui/use-change.js';
 import { nextCursor } from '../../ui/next-cursor.js';
-import type { Delivery } from './webhook-reads.js';
+import { lastAttemptOf, waitingOf } from './health.js';
+import type { Delivery, DeliveryState } from './webhook-reads.js';
 
 export interface ResendRow {
   readonly delivery: Delivery;
@@ -21,6 +22,8 @@ export const mostResent = 1_000;
 
 /** Sends deliveries again, the oldest first and one after the other, so that a receiver gets an order's events in their order. */
 export class ResendRun extends RowRun<ResendRow> {
+  /** Whether several of the deliveries are of one event. */
+  readonly isMerged: boolean;
   private readonly again = new Map<number, Again>();
 
   constructor(
@@ -30,6 +33,7 @@ export class ResendRun extends RowRun<ResendRow> {
   ) {
     // The newest delivery of an event stands for it.
     super([...Map.groupBy(deliveries, ({ eventId }) => eventId).values()].flatMap(([newest]) => newest ?? []).toReversed().map((delivery) => [delivery.id, { delivery, state: 'waiting' }]), 1);
+    this.isMerged = this.state.get().rows.length < deliveries.length;
   }
 
   /** Sends those that are not scheduled yet. */
@@ -61,29 +65,46 @@ export interface FoundFailures {
   readonly failures: readonly Delivery[];
   /** Whether older or further ones were left out. */
   readonly isCut: boolean;
+  /** Number of events that the shop tries again by itself, also of other periods. */
+  readonly waiting: number;
+  /** When the last of them is to be tried. */
+  readonly until: string | undefined;
 }
 
-const hasFailed = ({ state, attempts }: Delivery): boolean => state === 'failed' || (state === 'pending' && attempts.length > 0);
-
-/** Finds the events of a period that failed, or wait after a failed attempt, and were not sent again since: one delivery of each, newest first. @param until undefined: now */
+/** Finds the events of a period that failed, or wait after a failed attempt or behind one, and were not sent again since: one delivery of each, newest first. @param until undefined: now */
 export async function findFailures(shop: Shop, webhookId: string, since: Date, until: Date | undefined): Promise<FoundFailures> {
+  const pending: Delivery[] = [];
+  for await (const page of pagesOf(shop, webhookId, 'pending')) pending.push(...page);
+  // What they wait for may be older than the period, or sent again since.
+  const waiting = waitingOf(pending);
+  const waits = new Set(waiting.map(({ id }) => id));
   const failures: Delivery[] = [];
+  const found = (isCut: boolean): FoundFailures => ({ failures, isCut, waiting: new Set(waiting.map(({ eventId }) => eventId)).size, until: lastAttemptOf(waiting) });
   const known = new Set<string>();
-  let cursor: string | undefined;
-  for (let pages = 0; pages < mostPages; pages++) {
-    const { data, response } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId }, query: { limit: pageSize, ...(cursor !== undefined && { cursor }) } } });
-    for (const delivery of data) {
+  let read = 0;
+  for await (const page of pagesOf(shop, webhookId)) {
+    read += page.length;
+    for (const delivery of page) {
       const at = Date.parse(delivery.createdAt ?? delivery.attempts[0]?.at ?? '');
-      if (at < since.getTime()) return { failures, isCut: false };
+      if (at < since.getTime()) return found(false);
       // The newest delivery of an event tells what became of it.
       if (known.has(delivery.eventId)) continue;
       known.add(delivery.eventId);
-      if (!hasFailed(delivery) || (until && at >= until.getTime())) continue;
-      if (failures.length === mostResent) return { failures, isCut: true };
+      if (!(delivery.state === 'failed' || waits.has(delivery.id)) || (until && at >= until.getTime())) continue;
+      if (failures.length === mostResent) return found(true);
       failures.push(delivery);
     }
-    cursor = nextCursor(response);
-    if (cursor === undefined) return { failures, isCut: false };
   }
-  return { failures, isCut: true };
+  return found(read === mostPages * pageSize);
+}
+
+/** Reads deliveries, newest first: `mostPages` at most. */
+async function* pagesOf(shop: Shop, webhookId: string, state?: DeliveryState): AsyncGenerator<readonly Delivery[]> {
+  let cursor: string | undefined;
+  for (let pages = 0; pages < mostPages; pages++) {
+    const { data, response } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId }, query: { limit: pageSize, ...(state && { state }), ...(cursor !== undefined && { cursor }) } } });
+    yield data;
+    cursor = nextCursor(response);
+    if (cursor === undefined) return;
+  }
 }

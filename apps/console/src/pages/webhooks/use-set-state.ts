@@ -1,4 +1,6 @@
+import { ShopProblem } from '@plant-shop/client';
 import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { type Change, useChange } from '../../ui/use-change.js';
@@ -20,4 +22,13 @@ export function useSetState(webhook: Webhook, etag: string | undefined): Change<
     onSuccess: ({ state }) => sayDone(state === 'enabled' ? 'The webhook is enabled. Held events are being sent.' : 'The webhook is disabled. Its events are held for 30 days.'),
     onSettled: () => client.invalidateQueries({ queryKey: ['webhook', webhookId] }),
   });
+}
+
+/** Forgets why the shop refused to send something once the webhook is another: enabled, or at another address. */
+export function useForgotten({ reset, error }: Pick<Change<unknown, void>, 'reset' | 'error'>, { state, url }: Webhook): void {
+  const last = useRef({ reset, error });
+  last.current = { reset, error };
+  useEffect(() => {
+    if (last.current.error instanceof ShopProblem) last.current.reset();
+  }, [state, url]);
 }

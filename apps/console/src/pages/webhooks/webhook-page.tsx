@@ -4,9 +4,9 @@ import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useMay, useShop } from '../../auth/session.js';
-import { isGone } from '../../shop/gone.js';
-import { AnchorLink } from '../../ui/anchor-link.js';
+import { AnchorLink, goBack } from '../../ui/anchor-link.js';
 import { Fact } from '../../ui/card.js';
+import { UnlessGone } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { Gone } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
@@ -22,7 +22,7 @@ import { EventsOf } from './event-filter.js';
 import { HealthBadge } from './health-badge.js';
 import { ReplayDialog } from './replay-dialog.js';
 import { RotateSecret } from './rotate-secret.js';
-import { useSetState } from './use-set-state.js';
+import { useForgotten, useSetState } from './use-set-state.js';
 import { isOwn, useWebhook, type Webhook } from './webhook-reads.js';
 import { leftWebhooks } from './webhooks-search.js';
 
@@ -31,17 +31,16 @@ const route = getRouteApi('/webhooks/$webhookId');
 export function WebhookPage(): ReactNode {
   const { webhookId } = route.useParams();
   const { data, error, isPending } = useWebhook(webhookId);
-  const back = <Anchor renderRoot={(props) => <Link to="/webhooks" search={leftWebhooks.get()} {...props} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> Back to the webhooks</Group></Anchor>;
-  if (isGone(error)) return <>{back}<PageHeader title={data ? titleOf(data.webhook) : 'Webhook'} /><Gone what="Webhook" /></>;
+  const back = <Anchor renderRoot={(props) => <Link to="/webhooks" search={leftWebhooks.get()} {...props} onClick={goBack} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> Back to the webhooks</Group></Anchor>;
   return (
-    <>
+    <UnlessGone error={error} gone={<>{back}<PageHeader title={data ? titleOf(data.webhook) : 'Webhook'} /><Gone what="Webhook" /></>}>
       {back}
       {data === undefined ? <PageHeader title="Webhook" /> : isOwn(data.webhook) ? <Header webhook={data.webhook} etag={data.etag} /> : <OthersHeader webhook={data.webhook} />}
       {isPending && <Loading />}
       <ProblemAlert error={error} title="The webhook could not be loaded" />
       {data !== undefined && <Facts webhook={data.webhook} />}
       {data !== undefined && <Deliveries webhook={data.webhook} />}
-    </>
+    </UnlessGone>
   );
 }
 
@@ -82,6 +81,7 @@ function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: s
       await client.invalidateQueries({ queryKey: ['webhook', webhook.id] });
     },
   });
+  useForgotten(test, webhook);
   const isEnabled = webhook.state === 'enabled';
   return (
     <>

@@ -46,7 +46,7 @@ export function WebhooksPage(): ReactNode {
       {isPending && <Loading />}
       {data !== undefined && webhooks.length === 0 && error === null && (
         isFiltered
-          ? <EmptyState icon={IconWebhook} title={failing ? 'No webhook fails' : 'No webhooks'} text="Clear a filter to see more." />
+          ? <EmptyState icon={IconWebhook} title={`${failing ? 'No webhook' : 'No webhooks'}${owner === undefined ? '' : ` of ${owner}`}${failing ? ' fails' : ''}`} text="Clear a filter to see more." />
           : <EmptyState icon={IconWebhook} title="No webhooks yet" text="A webhook sends each order event to a program of yours as an HTTP request. To begin, create one with the program’s address." />
       )}
       {webhooks.length > 0 && !isNobody && <Endpoints webhooks={webhooks} isOfAll={seesAll} />}
