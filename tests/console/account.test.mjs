@@ -119,6 +119,32 @@ describe('the page "Your account"', () => {
     await visit.leave();
   });
 
+  test('sends a form once until its answer comes, however often it is sent, and again after Back', async () => {
+    const person = await newPerson('customer');
+    const visit = await chrome.newVisit();
+    const { page } = visit;
+    await openAccount(page, person);
+    const pressed = page.waitForEvent('console', (message) => message.text() === 'pressed');
+    let requests = 0;
+    await page.route(`${address}/account`, async (route) => {
+      if (route.request().method() === 'POST') {
+        requests += 1;
+        await pressed;
+      }
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Get mails about orders' }).evaluate((/** @type {HTMLButtonElement} */ button) => {
+      const send = () => button.form?.requestSubmit(button);
+      // As Back does if the browser has kept the page.
+      const comeBack = () => window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
+      for (const [n, step] of [send, send, send, comeBack, send, () => console.info('pressed')].entries()) setTimeout(step, n * 150);
+    });
+    await pressed;
+    await page.getByRole('status').getByText('You get mails about your orders').waitFor();
+    assert.equal(requests, 2);
+    await visit.leave();
+  });
+
   test('asks for a passkey in place of an old log-in, and loses nothing typed', async () => {
     const person = await newPerson('customer');
     const visit = await chrome.newVisit({ viewport: phone });

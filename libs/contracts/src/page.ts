@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Html, html } from '@plant-shop/platform/html/html';
 
 // The look that the shop's own HTML pages share with the console: colours and sizes are those of apps/console/src/app/theme.ts, and
-// tests/console/pages-of-services.test.mjs compares them in a browser. The pages load nothing, except some of identity's a script.
+// tests/console/pages-of-services.test.mjs compares them in a browser. The pages load nothing, except identity's a script.
 
 const style = `
 :root {
@@ -52,6 +52,8 @@ fieldset { margin: 0 0 1rem; padding: 0; border: 0; }
 legend { padding: 0; font-size: 0.875rem; font-weight: 500; }
 input[aria-invalid] { border-color: var(--error-edge); }
 button { margin-top: 0.75rem; background: var(--button); font-weight: 600; cursor: pointer; }
+button[hidden] { display: none; }
+[aria-busy] button { opacity: 0.6; cursor: progress; }
 button:hover { background: color-mix(in srgb, var(--button), var(--text) 6%); }
 button.main { border-color: #237032; background: #237032; color: #fff; }
 button.main:hover { background: #1e5f2b; }

@@ -22,7 +22,6 @@ import { Passkeys } from '../factors/passkeys.js';
 import { BrowserSessions } from '../oauth/browser-sessions.js';
 import { FormGuard, type PageContext } from '../oauth/form-guard.js';
 import { accountClientId, accountPath } from '../oauth/oauth-client.js';
-import { pageScript } from '../oauth/page-script.js';
 import { type HostedPages, type Page, refuseForm, servePages, sendPage, setErrorStatus, textOfErrors } from '../oauth/pages.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
@@ -216,7 +215,6 @@ export class AccountPage implements HostedPages {
       ...{ user, proof: this.guard.proofOf(proofText(visitor)), again, ownSession: sessionId, apiKeys, once: newRandom() },
       ...{ sessions: sessions.slice(0, maxShown), sessionCount: sessions.length, grants: grants.slice(0, maxShown), hasMoreGrants: grants.length > maxShown },
       permissions: permissionsOfRole[user.role],
-      script: pageScript(this.options.publicUrl),
       keyEnds: [...days.map((count) => ({ label: `after ${count} days`, at: new Date(now + count * dayMs).toISOString() })), { label: 'never by itself', at: '' }],
       ...more,
     };
@@ -279,7 +277,7 @@ export class AccountPage implements HostedPages {
     const key = onceForm.test(once) ? new IdempotencyKey(user.userId, sent, identity.createApiKey.pattern, Buffer.alloc(0)) : undefined;
     const { requestId, deadline, principal } = context;
     const created = await this.apiKeys.create(new RpcContext(requestId, deadline, principal, undefined, key), request);
-    return { page: { ...newKeyPage(unwrapResponse(created).value as CreatedApiKey), script: pageScript(this.options.publicUrl) } };
+    return { page: newKeyPage(unwrapResponse(created).value as CreatedApiKey) };
   }
 
   private async endKey({ context, user, fields }: Submission): Promise<Outcome> {

@@ -42,7 +42,6 @@ export interface AccountView {
   readonly permissions: readonly Permission[];
   /** Ends of a new key that are offered. */
   readonly keyEnds: readonly { readonly label: string; readonly at: string }[];
-  readonly script: NonNullable<Page['script']>;
   /** Names the creation of a key, so that a form sent twice creates one. */
   readonly once: string;
   readonly grants: readonly Grant[];
@@ -67,12 +66,11 @@ export interface Refusal {
 }
 
 export function accountPage(view: AccountView): Page {
-  const { user, done, refused, script } = view;
+  const { user, done, refused } = view;
   const doneText = doneTexts.get(done ?? '');
   return {
     title: refused ? 'Error: Your account' : 'Your account',
     layout: 'document',
-    script,
     main: html`<h1>Your account</h1>
 <p class="dimmed">You are logged in as <strong>${user.username}</strong>. Your orders are in the <a href="/console">console</a>.</p>
 ${doneText === undefined ? undefined : html`<p class="done" role="status">${doneText}</p>\n`}${form(view, html`<button name="action" value="log-out">Log out of this browser</button>`)}

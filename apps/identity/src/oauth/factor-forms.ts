@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { CodedError } from '@plant-shop/platform/errors';
 import { requestIdOf } from '@plant-shop/platform/http/request';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -8,7 +8,6 @@ import type { Provider } from 'oidc-provider';
 import { countRecoveryCodes, type FactorRecord, listFactors } from '../factors/factors.repository.js';
 import { Factors, maxFactors } from '../factors/factors.service.js';
 import { Passkeys } from '../factors/passkeys.js';
-import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import type { ProvenSession } from '../sessions.repository.js';
 import { RecentLogin } from '../users/recent-login.js';
 import { findUserById, lockUser } from '../users/users.repository.js';
@@ -19,7 +18,6 @@ import { FormGuard, type PageContext } from './form-guard.js';
 import { type Fields, loginDeadlineMs } from './interaction.js';
 import { accountPath, factorsPath } from './oauth-client.js';
 import { type HostedPages, type Page, refuseForm, refuseLogIn, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
-import { pageScript } from './page-script.js';
 
 /** A request of a user who is logged in with this browser. */
 interface OwnRequest {
@@ -41,7 +39,6 @@ export class FactorForms implements HostedPages {
     private readonly passkeys: Passkeys,
     private readonly recentLogin: RecentLogin,
     private readonly guard: FormGuard,
-    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
   serveOn(provider: Provider): void {
@@ -120,7 +117,7 @@ export class FactorForms implements HostedPages {
   }
 
   private sendCodes(ctx: PageContext, codes: readonly string[] | undefined): void {
-    sendPage(ctx, { ...codesPage(codes, back), script: pageScript(this.options.publicUrl) });
+    sendPage(ctx, codesPage(codes, back));
   }
 
   private async remove(request: OwnRequest, factorId: string): Promise<void> {
@@ -142,7 +139,7 @@ export class FactorForms implements HostedPages {
   private async pageOf(request: OwnRequest, error?: string, { secret, appName }: { secret?: string | undefined; appName?: string | undefined } = {}): Promise<Page> {
     const { user, factors, place } = request;
     const { username, userId } = user;
-    const view = { action: factorsPath, proof: this.guard.proofOf(place), username, factors, error, script: pageScript(this.options.publicUrl) };
+    const view = { action: factorsPath, proof: this.guard.proofOf(place), username, factors, error };
     if (!mayChange(request)) return confirmPage({ ...view, hasFactor: factors.length > 0, options: await this.passkeys.requestOptions(place, userId) });
     const isFull = factors.length >= maxFactors;
     return ownFactorsPage({

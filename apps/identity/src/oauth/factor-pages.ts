@@ -6,9 +6,7 @@ import { maxFactorName } from '../factors/factors.service.js';
 import { accountPath } from './oauth-client.js';
 import { alertOf, hidden, invalidAfter, type Page, time } from './pages.js';
 
-// Pages about second factors: steps of a log-in, and the list of a user's own. Those with passkeys, or with codes that are shown once, have a script.
-
-type Script = NonNullable<Page['script']>;
+// Pages about second factors: steps of a log-in, and the list of a user's own.
 
 /** What all forms of a page have. */
 export interface FormView {
@@ -52,10 +50,9 @@ const nameField = (id: string, value: string): Html => html`<label for="${id}">N
 <input id="${id}" name="name" type="text" value="${value}" maxlength="${String(maxFactorName)}" autocomplete="off" required>`;
 
 /** Logs in by a passkey alone. */
-export const passkeyPage = (view: FormView & { readonly back: string; readonly redirectUri: string; readonly options: PublicKeyCredentialRequestOptionsJSON; readonly script: Script }): Page => ({
+export const passkeyPage = (view: FormView & { readonly back: string; readonly redirectUri: string; readonly options: PublicKeyCredentialRequestOptionsJSON }): Page => ({
   title: titleOf('Log in with a passkey', view.error),
   redirectUri: view.redirectUri,
-  script: view.script,
   main: html`<h1>Log in with a passkey</h1>
 ${alertOf(view.error)}
 ${passkeyForm(view, 'get', view.options, { name: 'passkey', button: html`<button class="main" autofocus>Use a passkey</button>` })}
@@ -66,7 +63,6 @@ export interface FactorView extends FormView {
   readonly username: string;
   /** Of the user's passkeys; undefined if there is none that can be used. */
   readonly options: PublicKeyCredentialRequestOptionsJSON | undefined;
-  readonly script: Script;
 }
 
 const secondFactorForms = (view: FactorView): Html => html`${alertOf(view.error)}
@@ -78,7 +74,6 @@ ${codeForm(view, view.options === undefined)}`;
 export const factorPage = (view: FactorView & { readonly back: string; readonly redirectUri: string }): Page => ({
   title: titleOf('Your second factor', view.error),
   redirectUri: view.redirectUri,
-  ...(view.options && { script: view.script }),
   main: html`<h1>Your second factor</h1>
 <p class="dimmed">to log in as <strong>${view.username}</strong></p>
 ${secondFactorForms(view)}
@@ -94,7 +89,6 @@ export interface EnrolmentView extends FormView {
   readonly app: { readonly secret: string; readonly sealed: string } | undefined;
   /** Of the app, as typed with a code that was wrong. */
   readonly appName?: string | undefined;
-  readonly script: Script;
 }
 
 function enrolmentForms(view: EnrolmentView): Html {
@@ -123,7 +117,6 @@ ${nameField('app-name', appName ?? 'Authenticator app')}
 export const enrolmentPage = (view: EnrolmentView & { readonly redirectUri: string }): Page => ({
   title: titleOf('Add a second factor', view.error),
   redirectUri: view.redirectUri,
-  ...(view.options && { script: view.script }),
   main: html`<h1>Add a second factor</h1>
 <p class="dimmed">to log in as <strong>${view.username}</strong></p>
 <p>Your account needs more than a password to log in.</p>
@@ -177,7 +170,6 @@ ${view.factors.map((one) => entryOf(view, one, mayChange))}</ul>`;
 
 export const ownFactorsPage = (view: OwnFactorsView): Page => ({
   title: titleOf('Your second factors', view.error),
-  script: view.script,
   main: html`<h1>Your second factors</h1>
 <p class="dimmed">of <strong>${view.username}</strong></p>
 ${alertOf(view.error)}
@@ -197,7 +189,6 @@ const backToAccount = html`<p><a href="${accountPath}">Back to your account</a><
 /** Asks again who the user is, before changes. */
 export const confirmPage = (view: FactorView & { readonly hasFactor: boolean; readonly factors: readonly FactorRecord[] }): Page => ({
   title: titleOf('Your second factors', view.error),
-  script: view.script,
   main: html`<h1>Your second factors</h1>
 <p class="dimmed">of <strong>${view.username}</strong></p>
 ${listOf(view, false)}

@@ -15,7 +15,6 @@ import { codesPage, continueForm, enrolmentPage, factorPage, passkeyPage } from 
 import { FormGuard } from './form-guard.js';
 import { forgetLogIn, type Fields, type InteractionRequest, pathOf, proofText, redirect, save, userAgentOf, viewOf } from './interaction.js';
 import { type Page, refuseForm, refuseLogIn, sendPage, setErrorStatus, textOfErrors } from './pages.js';
-import { pageScript } from './page-script.js';
 import { acrOf } from './provider.js';
 
 /** A log-in whose password is right, in its interaction. */
@@ -172,22 +171,18 @@ export class LogInSteps {
   private async passkeyPage(request: InteractionRequest, error?: string): Promise<Page> {
     const { action, proof, redirectUri } = await viewOf(this.guard, request);
     const options = await this.passkeys.anyOptions(placeOf(request));
-    return passkeyPage({ action: `${action}/passkey`, back: action, proof, redirectUri, options, script: this.script, error });
+    return passkeyPage({ action: `${action}/passkey`, back: action, proof, redirectUri, options, error });
   }
 
   private async pageOf(request: InteractionRequest, { stage }: Step, user: UserRecord, { error, secret, appName }: { error?: string; secret?: string; appName?: string | undefined } = {}): Promise<Page> {
     const { action: back, proof, redirectUri } = await viewOf(this.guard, request);
-    const view = { action: `${back}/factor`, back, proof, redirectUri, username: user.username, script: this.script, error };
+    const view = { action: `${back}/factor`, back, proof, redirectUri, username: user.username, error };
     const place = placeOf(request);
     if (stage !== 'factor') {
       const options = await this.passkeys.creationOptions(place, user);
       return enrolmentPage({ ...view, options, appName, app: this.factors.newTotp(place, user.userId, secret) });
     }
     return factorPage({ ...view, options: await this.passkeys.requestOptions(place, user.userId) });
-  }
-
-  private get script(): ReturnType<typeof pageScript> {
-    return pageScript(this.options.publicUrl);
   }
 }
 
