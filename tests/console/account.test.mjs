@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { createShop, ShopProblem } from '@plant-shop/client';
 import { Authenticator } from './kit/authenticator.mjs';
 import { Chrome } from './kit/console.mjs';
-import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
+import { focusByKey, pressEnterOn, untilRefusalIsSeen } from './kit/keyboard.mjs';
 import { address, admin, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 const phone = { width: 320, height: 640 };
@@ -53,6 +53,7 @@ describe('the page "Your account"', () => {
         await page.getByLabel('Name of the new key').fill('greenhouse');
         await page.getByRole('button', { name: 'Make an API key' }).click();
         await page.getByRole('alert').getByText('must allow at least one thing').waitFor();
+        await untilRefusalIsSeen(page);
         assert.equal(await page.getByLabel('Name of the new key').inputValue(), 'greenhouse');
         await check();
         await page.getByLabel('Place and cancel own orders').check();
@@ -165,8 +166,13 @@ describe('the page "Your account"', () => {
     const make = page.getByRole('button', { name: 'Make an API key' });
     await make.click();
     await page.getByRole('alert').getByText('Nothing was changed: show again that it is you.').waitFor();
+    await untilRefusalIsSeen(page, 'api-keys-factor');
     await visit.assertAccessible();
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), phone.width);
+    await page.keyboard.type('000000');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('The code is wrong, or was used before.').waitFor();
+    await untilRefusalIsSeen(page, 'api-keys-factor');
     const same = await Authenticator.for(page, credential);
     await same.verifiesUser(false);
     await make.click();

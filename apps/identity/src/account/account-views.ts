@@ -61,6 +61,8 @@ interface Again {
 /** Why a form was refused, and what it contained. */
 export interface Refusal {
   readonly section: Section;
+  /** Where the section says so: at its top, or in its form of a sensitive change, which may ask who the visitor is. */
+  readonly place: 'section' | 'form' | 'proof';
   readonly text: string;
   readonly typed: ReadonlyMap<string, string>;
 }
@@ -99,32 +101,40 @@ function section(view: AccountView, id: Section, heading: string, content: Html)
   const { refused } = view;
   return html`<section id="${id}" aria-labelledby="${id}-heading">
 <h2 id="${id}-heading">${heading}</h2>
-${alertOf(refused?.section === id ? refused.text : undefined)}
+${alertOf(refused?.section === id && refused.place === 'section' ? refused.text : undefined, true)}
 ${content}
 </section>`;
 }
 
 /** Attributes of a field in the section that was refused. */
-const invalidIn = ({ refused }: AccountView, id: Section): Html | undefined => invalidAfter(refused?.section === id ? refused.text : undefined);
+const invalidIn = ({ refused }: AccountView, id: Section): Html | undefined => invalidAfter(refused?.section === id && refused.place === 'form' ? refused.text : undefined);
 
 const typedIn = ({ refused }: AccountView, id: Section, name: string): string | undefined => (refused?.section === id ? refused.typed.get(name) : undefined);
 
 /** The form of a sensitive change, which asks again who the visitor is unless the log-in is recent. */
 function sensitiveForm(view: AccountView, id: Section, fields: Html, button: Html): Html {
-  const { again, proof } = view;
-  if (!again) return form(view, html`${fields}\n${button}`);
+  const { again, proof, refused } = view;
+  const refusal = refused?.section === id && refused.place !== 'section' ? refused : undefined;
+  // If another page has shown meanwhile who the visitor is, this one does not ask.
+  const wrongProof = again && refusal?.place === 'proof' ? refusal.text : undefined;
+  const content = html`${alertOf(wrongProof === undefined ? refusal?.text : undefined, true)}
+${fields}`;
+  if (!again) return form(view, html`${content}\n${button}`);
   const { hasFactor, options } = again;
+  const described = [wrongProof === undefined ? [] : 'error', options ? `${id}-factor-help` : []].flat().join(' ');
+  const state = html`${described === '' ? undefined : html` aria-describedby="${described}"`}${wrongProof === undefined ? undefined : html` aria-invalid="true" autofocus`}`;
   const isYou = hasFactor
     ? html`<label for="${id}-factor">Code of your app, or a recovery code</label>
-<input id="${id}-factor" name="factor" type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="40"${options ? html` aria-describedby="${id}-factor-help"` : html` required`}>
+<input id="${id}-factor" name="factor" type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="40"${options ? undefined : html` required`}${state}>
 ${options && html`<p id="${id}-factor-help">Leave it empty to use a passkey.</p>
 ${passkeyFields}`}`
     : html`<label for="${id}-password">Your present password</label>
-<input id="${id}-password" name="current-password" type="password" autocomplete="current-password" maxlength="256" required>`;
+<input id="${id}-password" name="current-password" type="password" autocomplete="current-password" maxlength="256" required${state}>`;
   return html`<form method="post" action="${accountPath}"${options && passkeyAttributes('get', options)}>
 ${hidden(proof)}
-${fields}
+${content}
 <p class="dimmed">This change is sensitive: show again that it is you.</p>
+${alertOf(wrongProof)}
 ${isYou}
 ${button}
 </form>`;
@@ -155,7 +165,7 @@ function passwordSection(view: AccountView): Html {
   const fields = html`<input type="hidden" name="username" autocomplete="username" value="${view.user.username}">
 <label for="new-password">New password</label>
 <input id="new-password" name="password" type="password" autocomplete="new-password" maxlength="256" required${invalidIn(view, 'password')}>
-<label class="check"><input type="checkbox" name="end-keys" value="yes"> End my API keys, too: someone else may know them</label>`;
+<label class="check"><input type="checkbox" name="end-keys" value="yes"${typedIn(view, 'password', 'end-keys') === undefined ? undefined : html` checked`}> End my API keys, too: someone else may know them</label>`;
   return section(view, 'password', 'Password', html`<p>A new password logs you out everywhere and ends the access of applications.</p>
 ${sensitiveForm(view, 'password', fields, html`<button class="main" name="action" value="set-password">Set the password</button>`)}`);
 }

@@ -13,7 +13,7 @@ import { RecentLogin } from '../users/recent-login.js';
 import { findUserById, lockUser } from '../users/users.repository.js';
 import type { UserRecord } from '../users/user.js';
 import { BrowserSessions } from './browser-sessions.js';
-import { codesPage, confirmPage, ownFactorsPage } from './factor-pages.js';
+import { codesPage, confirmPage, ownFactorsPage, refusedFactor, wrongCode, wrongPasskey, wrongPassword } from './factor-pages.js';
 import { FormGuard, type PageContext } from './form-guard.js';
 import { type Fields, loginDeadlineMs } from './interaction.js';
 import { accountPath, factorsPath } from './oauth-client.js';
@@ -77,7 +77,7 @@ export class FactorForms implements HostedPages {
     const { ctx } = request;
     const action = fields.get('action') ?? '';
     if (confirmations.has(action)) return this.confirm(request, fields);
-    if (!mayChange(request)) sendPage(ctx, await this.pageOf(request, 'Nothing was changed: show first that it is you.'));
+    if (!mayChange(request)) sendPage(ctx, await this.pageOf(request, showFirst));
     else if (action === 'remove') await this.remove(request, fields.get('factor') ?? '');
     else if (action === 'new-codes') this.sendCodes(ctx, await this.factors.newRecoveryCodes(request.user, actorOf(request)));
     else if (action === 'add-passkey' || action === 'add-app') await this.add(request, fields);
@@ -94,7 +94,10 @@ export class FactorForms implements HostedPages {
       return;
     }
     refuseLogIn(ctx);
-    sendPage(ctx, await this.pageOf(request, hasFactor ? 'The passkey or the code was refused. Try again.' : 'The password is wrong.'));
+    const action = fields.get('action') ?? '';
+    // Of a page from before the first factor was added, or the last one removed, nothing counts.
+    const isAsked = hasFactor === (action !== 'password');
+    sendPage(ctx, await this.pageOf(request, isAsked ? confirmations.get(action) : showFirst));
   }
 
   private isProven({ ctx, user, place }: OwnRequest, fields: Fields): Promise<boolean> {
@@ -107,7 +110,7 @@ export class FactorForms implements HostedPages {
     const { enrolled, secret } = await this.factors.addFrom(fields, { user, place, actor: actorOf(request), address: ctx.ip, isFirst: factors.length === 0 });
     if (!enrolled) {
       ctx.status = 400;
-      sendPage(ctx, await this.pageOf(request, secret === undefined ? 'The passkey was refused. Try again.' : 'The code is wrong. Type the one that the app shows now.', { secret, appName: fields.get('name') ?? undefined }));
+      sendPage(ctx, await this.pageOf(request, refusedFactor(fields.get('action')), { secret, appName: fields.get('name') ?? undefined }));
       return;
     }
     // The user has just shown to have it.
@@ -152,7 +155,9 @@ export class FactorForms implements HostedPages {
   }
 }
 
-const confirmations: ReadonlySet<string> = new Set(['password', 'code', 'passkey']);
+/** What the page says when one was refused, by the form's action. */
+const confirmations: ReadonlyMap<string, string> = new Map([['password', wrongPassword], ['code', wrongCode], ['passkey', wrongPasskey]]);
+const showFirst = 'Nothing was changed: show first that it is you.';
 const uuidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 const mayChange = ({ session, factors }: OwnRequest): boolean => session.isRecent && (session.provedFactor || factors.length === 0);

@@ -15,6 +15,13 @@ export interface FormView {
   readonly error?: string | undefined;
 }
 
+export const wrongPassword = 'The password is wrong.';
+export const wrongCode = 'The code is wrong, or was used before. Type the next code of your app, or another recovery code.';
+export const wrongPasskey = 'The passkey was refused. Try again within five minutes, or choose another way. Your browser must run scripts for it.';
+
+/** Why a factor was not added, by the form's action. */
+export const refusedFactor = (action: string | undefined): string => (action === 'add-app' ? 'The code is wrong. Type the one that the app shows now.' : wrongPasskey);
+
 const titleOf = (title: string, error: string | undefined): string => (error === undefined ? title : `Error: ${title}`);
 
 /** Attributes of a form whose script asks for a passkey. */
@@ -65,7 +72,7 @@ export interface FactorView extends FormView {
   readonly options: PublicKeyCredentialRequestOptionsJSON | undefined;
 }
 
-const secondFactorForms = (view: FactorView): Html => html`${alertOf(view.error)}
+const secondFactorForms = (view: FactorView): Html => html`${alertOf(view.error, view.options !== undefined)}
 ${view.options && passkeyForm(view, 'get', view.options, { name: 'passkey', button: html`<button class="main" autofocus>Use a passkey</button>` })}
 ${view.options && html`<h2>Or</h2>`}
 ${codeForm(view, view.options === undefined)}`;
@@ -91,6 +98,9 @@ export interface EnrolmentView extends FormView {
   readonly appName?: string | undefined;
 }
 
+/** The error of an enrolment, at the top unless it is about the app's code. */
+const enrolmentAlert = ({ error, appName }: EnrolmentView): Html | undefined => (appName === undefined ? alertOf(error, true) : undefined);
+
 function enrolmentForms(view: EnrolmentView): Html {
   const { action, proof, username, options, app, appName, error } = view;
   const passkey = options && html`<h2>Passkey</h2>
@@ -107,6 +117,7 @@ ${new Raw(svg.replace('<svg', '<svg class="qr" role="img" aria-label="QR code fo
 ${hidden(proof)}
 <input type="hidden" name="app" value="${app.sealed}">
 ${nameField('app-name', appName ?? 'Authenticator app')}
+${appName === undefined ? undefined : alertOf(error)}
 <label for="code">Code of six digits</label>
 <input id="code" name="code" type="text" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required${appName === undefined ? undefined : html` autofocus`}${invalidAfter(error)}>
 <button class="main" name="action" value="add-app">Add the app</button>
@@ -120,7 +131,7 @@ export const enrolmentPage = (view: EnrolmentView & { readonly redirectUri: stri
   main: html`<h1>Add a second factor</h1>
 <p class="dimmed">to log in as <strong>${view.username}</strong></p>
 <p>Your account needs more than a password to log in.</p>
-${alertOf(view.error)}
+${enrolmentAlert(view)}
 ${enrolmentForms(view)}
 <form method="post" action="${view.action}">
 ${hidden(view.proof)}
@@ -172,7 +183,7 @@ export const ownFactorsPage = (view: OwnFactorsView): Page => ({
   title: titleOf('Your second factors', view.error),
   main: html`<h1>Your second factors</h1>
 <p class="dimmed">of <strong>${view.username}</strong></p>
-${alertOf(view.error)}
+${enrolmentAlert(view)}
 ${listOf(view, true)}
 ${view.factors.length === 0 ? undefined : html`<h2>Recovery codes</h2>
 <p>${String(view.codesLeft)} are left. New ones replace them.</p>

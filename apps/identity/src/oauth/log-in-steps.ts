@@ -11,7 +11,7 @@ import { neededOf, type Proven, SessionsService } from '../sessions/sessions.ser
 import { RecentLogin } from '../users/recent-login.js';
 import type { UserRecord } from '../users/user.js';
 import { findUserById, type StoredPassword } from '../users/users.repository.js';
-import { codesPage, continueForm, enrolmentPage, factorPage, passkeyPage } from './factor-pages.js';
+import { codesPage, continueForm, enrolmentPage, factorPage, passkeyPage, refusedFactor, wrongCode, wrongPasskey } from './factor-pages.js';
 import { FormGuard } from './form-guard.js';
 import { forgetLogIn, type Fields, type InteractionRequest, pathOf, proofText, redirect, save, userAgentOf, viewOf } from './interaction.js';
 import { type Page, refuseForm, refuseLogIn, sendPage, setErrorStatus, textOfErrors } from './pages.js';
@@ -27,9 +27,6 @@ interface Step {
   readonly method?: string;
   readonly passkeyId?: string;
 }
-
-const wrongPasskey = 'The passkey was refused. Try again within five minutes, or choose another way. Your browser must run scripts for it.';
-const wrongCode = 'The code is wrong, or was used before. Wait for the next one.';
 
 /** The steps of a log-in after the password, or instead of it: a second factor, a passkey alone, or adding the first factor. */
 @Injectable()
@@ -121,8 +118,7 @@ export class LogInSteps {
     const { enrolled, secret } = await this.factors.addFrom(fields, { user, place: placeOf(request), actor, address: ctx.ip, isFirst: true });
     if (!enrolled) {
       ctx.status = 400;
-      const isApp = fields.get('action') === 'add-app';
-      sendPage(ctx, await this.pageOf(request, step, user, { error: isApp ? wrongCode : wrongPasskey, ...(secret !== undefined && { secret, appName: fields.get('name') ?? undefined }) }));
+      sendPage(ctx, await this.pageOf(request, step, user, { error: refusedFactor(fields.get('action')), ...(secret !== undefined && { secret, appName: fields.get('name') ?? undefined }) }));
       return;
     }
     const { factor } = enrolled;

@@ -65,9 +65,9 @@ export const time = (at: Date): Html => html`<time datetime="${at.toISOString()}
 
 export const hidden = (proof: string): Html => html`<input type="hidden" name="proof" value="${proof}">`;
 
-/** What a form says about an error, above its fields. */
-export const alertOf = (error: string | undefined): Html | undefined =>
-  error === undefined ? undefined : html`<p class="error" id="error" role="alert">${error}</p>`;
+/** What a form says about an error, above its fields. @param hasFocus so that a long page opens at it */
+export const alertOf = (error: string | undefined, hasFocus = false): Html | undefined =>
+  error === undefined ? undefined : html`<p class="error" id="error" role="alert"${hasFocus ? html` tabindex="-1" autofocus` : undefined}>${error}</p>`;
 
 /** Attributes of the fields of a form after an error. */
 export const invalidAfter = (error: string | undefined): Html | undefined =>

@@ -348,7 +348,7 @@ describe('recovery of an account', () => {
     expect([empty.status, empty.text]).toEqual([400, expect.stringContaining('role="alert"')]);
     for (let n = 0; n < 5; n++) await ask({ username: 'nobody-else' });
     const many = expectPage(await browser.submit(empty, 'action=send', { account: 'nobody-else' }));
-    expect([many.status, Number(many.headers.get('retry-after'))]).toEqual([429, expect.any(Number)]);
+    expect([many.status, Number(many.headers.get('retry-after')), many.text]).toEqual([429, expect.any(Number), expect.stringMatching(/or ask again in \d+ minutes?\./)]);
   });
 
   describe('refuses a form', () => {
