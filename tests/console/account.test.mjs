@@ -98,6 +98,13 @@ describe('the page "Your account"', () => {
     await page.getByLabel('Place and cancel own orders').check();
     await page.getByRole('button', { name: 'Make an API key' }).dblclick();
     const key = (await page.locator('#key').textContent()) ?? '';
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const copied = async () => {
+      await page.getByRole('button', { name: 'Copy', exact: true }).click();
+      await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
+      return page.evaluate(() => navigator.clipboard.readText());
+    };
+    assert.equal(await copied(), key);
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Your account' }).waitFor();
     assert.ok(!(await page.content()).includes(key));
@@ -106,6 +113,12 @@ describe('the page "Your account"', () => {
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     const codes = page.getByRole('heading', { level: 1, name: 'Your recovery codes' });
     await codes.waitFor();
+    const shown = await page.locator('.codes code').allTextContents();
+    assert.equal(shown.length, 10);
+    assert.equal(await copied(), shown.join('\n'));
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download them as a text file' }).click()]);
+    assert.equal(download.suggestedFilename(), 'plant-shop-recovery-codes.txt');
+    assert.equal(Buffer.concat(await (await download.createReadStream()).toArray()).toString(), `${shown.join('\n')}\n`);
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Your second factors' }).waitFor();
     await page.getByRole('button', { name: 'Make new recovery codes' }).click();

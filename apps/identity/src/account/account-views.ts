@@ -4,7 +4,7 @@ import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/serv
 import type { ApiKeyRecord } from '../api-keys.repository.js';
 import { passkeyAttributes, passkeyFields } from '../oauth/factor-pages.js';
 import { accountPath, factorsPath } from '../oauth/oauth-client.js';
-import { alertOf, hidden, identityMeanings, invalidAfter, messagePage, type Page, time } from '../oauth/pages.js';
+import { alertOf, copyButton, hidden, identityMeanings, invalidAfter, messagePage, type Page, time } from '../oauth/pages.js';
 import { deviceOf } from '../sessions/device.js';
 import type { SessionRecord } from '../sessions.repository.js';
 import type { UserRecord } from '../users/user.js';
@@ -255,6 +255,7 @@ export const newKeyPage = ({ name, key }: { readonly name: string; readonly key:
   main: html`<h1>Your new API key</h1>
 <p>The key <strong>${name}</strong> is:</p>
 <p><code id="key">${key}</code></p>
+${copyButton('key')}
 <p data-loads-as="${accountPath}#api-keys">Copy it now. The shop does not show it again.</p>
 <p><a href="${keyMade}">Back to your account</a></p>`,
 });

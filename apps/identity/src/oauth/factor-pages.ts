@@ -4,7 +4,7 @@ import { totpPicture } from '../factors/codes.js';
 import type { FactorRecord } from '../factors/factors.repository.js';
 import { maxFactorName } from '../factors/factors.service.js';
 import { accountPath } from './oauth-client.js';
-import { alertOf, hidden, invalidAfter, type Page, time } from './pages.js';
+import { alertOf, copyButton, hidden, invalidAfter, type Page, time } from './pages.js';
 
 // Pages about second factors: steps of a log-in, and the list of a user's own.
 
@@ -149,8 +149,10 @@ export const codesPage = (codes: readonly string[] | undefined, next: Html, redi
 ${next}`
     : html`<h1>Your recovery codes</h1>
 <p>Write them down, and keep them away from your device. Each works once instead of your second factor. They are not shown again.</p>
-<ul class="codes">
+<ul class="codes" id="codes">
 ${codes.map((one) => html`<li><code>${one}</code></li>\n`)}</ul>
+${copyButton('codes')}
+<p><a href="data:text/plain,${encodeURIComponent(`${codes.join('\n')}\n`)}" download="plant-shop-recovery-codes.txt">Download them as a text file</a></p>
 ${next}`,
 });
 

@@ -6,14 +6,28 @@ import type { Provider } from 'oidc-provider';
 const path = '/oauth/passkey.js';
 
 /**
- * Shows times in the reader's zone. Makes a page that answers a form load as another one again: it has what is shown only once.
- * Lets a form be sent once until its answer comes. Fills the field `credential` of a form with a passkey that the user makes or uses, and
+ * Shows times in the reader's zone. Makes a page that answers a form load as another one again: it has what is shown only once, and is copied by a
+ * button. Lets a form be sent once until its answer comes. Fills the field `credential` of a form with a passkey that the user makes or uses, and
  * sends the form, unless a code is typed into its field `factor`. The server checks everything.
  */
 const script = `'use strict';
 const dayForm = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 for (const time of document.querySelectorAll('time')) time.textContent = dayForm.format(new Date(time.dateTime));
 for (const { dataset } of document.querySelectorAll('[data-loads-as]')) history.replaceState(null, '', dataset.loadsAs);
+for (const button of document.querySelectorAll('[data-copies]')) {
+  const source = document.getElementById(button.dataset.copies);
+  // Browsers have it only with TLS, or on the same machine.
+  button.hidden = !navigator.clipboard;
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(source.innerText);
+      button.textContent = 'Copied';
+    } catch {
+      getSelection().selectAllChildren(source);
+      button.textContent = 'Not copied: copy what is selected';
+    }
+  });
+}
 
 const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (one) => one.charCodeAt(0));
 const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');

@@ -65,6 +65,9 @@ export const time = (at: Date): Html => html`<time datetime="${at.toISOString()}
 
 export const hidden = (proof: string): Html => html`<input type="hidden" name="proof" value="${proof}">`;
 
+/** Copies the text of an element. The script shows it. */
+export const copyButton = (id: string): Html => html`<button type="button" data-copies="${id}" aria-live="polite" hidden>Copy</button>`;
+
 /** What a form says about an error, above its fields. @param hasFocus so that a long page opens at it */
 export const alertOf = (error: string | undefined, hasFocus = false): Html | undefined =>
   error === undefined ? undefined : html`<p class="error" id="error" role="alert"${hasFocus ? html` tabindex="-1" autofocus` : undefined}>${error}</p>`;
