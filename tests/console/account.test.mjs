@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { createShop, ShopProblem } from '@plant-shop/client';
 import { Authenticator } from './kit/authenticator.mjs';
 import { Chrome } from './kit/console.mjs';
-import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
+import { focusByKey, pressEnterOn, untilRefusalIsSeen } from './kit/keyboard.mjs';
 import { address, admin, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 const phone = { width: 320, height: 640 };
@@ -53,6 +53,7 @@ describe('the page "Your account"', () => {
         await page.getByLabel('Name of the new key').fill('greenhouse');
         await page.getByRole('button', { name: 'Make an API key' }).click();
         await page.getByRole('alert').getByText('must allow at least one thing').waitFor();
+        await untilRefusalIsSeen(page);
         assert.equal(await page.getByLabel('Name of the new key').inputValue(), 'greenhouse');
         await check();
         await page.getByLabel('Place and cancel own orders').check();
@@ -97,6 +98,13 @@ describe('the page "Your account"', () => {
     await page.getByLabel('Place and cancel own orders').check();
     await page.getByRole('button', { name: 'Make an API key' }).dblclick();
     const key = (await page.locator('#key').textContent()) ?? '';
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const copied = async () => {
+      await page.getByRole('button', { name: 'Copy', exact: true }).click();
+      await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
+      return page.evaluate(() => navigator.clipboard.readText());
+    };
+    assert.equal(await copied(), key);
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Your account' }).waitFor();
     assert.ok(!(await page.content()).includes(key));
@@ -105,6 +113,12 @@ describe('the page "Your account"', () => {
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     const codes = page.getByRole('heading', { level: 1, name: 'Your recovery codes' });
     await codes.waitFor();
+    const shown = await page.locator('.codes code').allTextContents();
+    assert.equal(shown.length, 10);
+    assert.equal(await copied(), shown.join('\n'));
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download them as a text file' }).click()]);
+    assert.equal(download.suggestedFilename(), 'plant-shop-recovery-codes.txt');
+    assert.equal(Buffer.concat(await (await download.createReadStream()).toArray()).toString(), `${shown.join('\n')}\n`);
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Your second factors' }).waitFor();
     await page.getByRole('button', { name: 'Make new recovery codes' }).click();
@@ -116,6 +130,32 @@ describe('the page "Your account"', () => {
     assert.equal(await codes.count(), 0);
     const { data: keys } = await admin.GET('/user/{username}/apiKeys', { params: { path: { username: person.username } } });
     assert.equal(keys.length, 1);
+    await visit.leave();
+  });
+
+  test('sends a form once until its answer comes, however often it is sent, and again after Back', async () => {
+    const person = await newPerson('customer');
+    const visit = await chrome.newVisit();
+    const { page } = visit;
+    await openAccount(page, person);
+    const pressed = page.waitForEvent('console', (message) => message.text() === 'pressed');
+    let requests = 0;
+    await page.route(`${address}/account`, async (route) => {
+      if (route.request().method() === 'POST') {
+        requests += 1;
+        await pressed;
+      }
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Get mails about orders' }).evaluate((/** @type {HTMLButtonElement} */ button) => {
+      const send = () => button.form?.requestSubmit(button);
+      // As Back does if the browser has kept the page.
+      const comeBack = () => window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
+      for (const [n, step] of [send, send, send, comeBack, send, () => console.info('pressed')].entries()) setTimeout(step, n * 150);
+    });
+    await pressed;
+    await page.getByRole('status').getByText('You get mails about your orders').waitFor();
+    assert.equal(requests, 2);
     await visit.leave();
   });
 
@@ -139,8 +179,13 @@ describe('the page "Your account"', () => {
     const make = page.getByRole('button', { name: 'Make an API key' });
     await make.click();
     await page.getByRole('alert').getByText('Nothing was changed: show again that it is you.').waitFor();
+    await untilRefusalIsSeen(page, 'api-keys-factor');
     await visit.assertAccessible();
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), phone.width);
+    await page.keyboard.type('000000');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('The code is wrong, or was used before.').waitFor();
+    await untilRefusalIsSeen(page, 'api-keys-factor');
     const same = await Authenticator.for(page, credential);
     await same.verifiesUser(false);
     await make.click();

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { Authenticator } from './kit/authenticator.mjs';
 import { Chrome, givePassword, logIn } from './kit/console.mjs';
+import { untilRefusalIsSeen } from './kit/keyboard.mjs';
 import { address, newPerson } from './kit/people.mjs';
 
 const phone = { width: 320, height: 640 };
@@ -83,7 +84,7 @@ describe('second factors', () => {
   });
 
   test('keep the name of an app whose code was wrong, and have no page that Back cannot open', async () => {
-    const visit = await ownFactors(await newPerson('customer'));
+    const visit = await ownFactors(await newPerson('customer'), { viewport: phone });
     const { page } = visit;
     await page.getByLabel('Name, to recognise it').last().fill('Work phone');
     for (let n = 0; n < 2; n += 1) {
@@ -91,7 +92,7 @@ describe('second factors', () => {
       await page.getByRole('button', { name: 'Add the app' }).click();
       await page.getByRole('alert').filter({ hasText: 'The code is wrong.' }).waitFor();
       assert.equal(await page.getByLabel('Name, to recognise it').last().inputValue(), 'Work phone');
-      await page.waitForFunction(() => document.activeElement?.id === 'code');
+      await untilRefusalIsSeen(page, 'code');
       await page.waitForLoadState();
     }
     await page.goBack();
@@ -268,7 +269,7 @@ describe('second factors', () => {
       await visit.page.keyboard.type(code);
       await visit.page.keyboard.press('Enter');
       if (works) await isIn(visit.page);
-      else await visit.page.getByRole('alert').filter({ hasText: 'used before' }).waitFor();
+      else await visit.page.getByRole('alert').filter({ hasText: 'Type the next code of your app, or another recovery code.' }).waitFor();
       await visit.leave(/401/);
     }
   });

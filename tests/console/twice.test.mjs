@@ -223,13 +223,23 @@ describe('what is submitted twice', () => {
     const plantId = await newPlant();
     const visit = await chrome.visit(demoAdmin, { path: `/plants/${plantId}` });
     const { page } = visit;
-    await page.getByRole('button', { name: 'Change the stock' }).press('Enter');
-    await page.getByRole('dialog').getByLabel(/^Units/).first().fill('7');
-    await page.getByRole('dialog').getByRole('textbox', { name: 'Reason' }).fill('Counted');
-    await page.keyboard.press('Enter');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.keyboard.press('Enter');
-    await page.waitForTimeout(600);
+    await page.evaluate(() => document.addEventListener('keydown', () => (document.body.dataset['pressed'] += ` ${performance.now()}`)));
+    // On a busy machine the answer may come too late for two quick presses.
+    for (let tries = 1; ; tries++) {
+      await page.getByRole('button', { name: 'Change the stock' }).press('Enter');
+      await page.getByRole('dialog').getByLabel(/^Units/).first().fill('7');
+      await page.getByRole('dialog').getByRole('textbox', { name: 'Reason' }).fill('Counted');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await page.keyboard.press('Enter');
+      const [first = 0, second = 0] = (await page.evaluate(() => document.body.dataset['pressed'] ?? '')).split(' ').slice(-2).map(Number);
+      const isQuick = second - first < 300;
+      await page.waitForTimeout(600);
+      if (isQuick) break;
+      assert.ok(tries < 10, 'the shop is too slow for two quick presses');
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
     assert.equal(await page.getByRole('dialog').count(), 0);
     await page.waitForFunction(() => document.activeElement?.textContent === 'Change the stock');
     await page.keyboard.press('Enter');

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Html, html } from '@plant-shop/platform/html/html';
 
 // The look that the shop's own HTML pages share with the console: colours and sizes are those of apps/console/src/app/theme.ts, and
-// tests/console/pages-of-services.test.mjs compares them in a browser. The pages load nothing, except some of identity's a script.
+// tests/console/pages-of-services.test.mjs compares them in a browser. The pages load nothing, except identity's a script.
 
 const style = `
 :root {
@@ -42,7 +42,7 @@ code, pre { font: 0.875em/1.55 ui-monospace, SFMono-Regular, Menlo, Consolas, mo
 .card li::marker { color: var(--accent); }
 form { margin: 0; }
 form + form { margin-top: 0.75rem; }
-.card form + p, .card form + ul { margin-top: 1rem; }
+.card form + p, .card form + ul, button + p { margin-top: 1rem; }
 label { display: block; margin-bottom: 0.25rem; font-size: 0.875rem; font-weight: 500; }
 input, select, button { display: block; width: 100%; min-height: 2.625rem; padding: 0.25rem 0.75rem; border: 1px solid var(--button-edge); border-radius: 0.5rem; color: inherit; font: inherit; }
 input, select { margin-bottom: 1rem; border-color: var(--input-edge); background: var(--body); }
@@ -52,6 +52,8 @@ fieldset { margin: 0 0 1rem; padding: 0; border: 0; }
 legend { padding: 0; font-size: 0.875rem; font-weight: 500; }
 input[aria-invalid] { border-color: var(--error-edge); }
 button { margin-top: 0.75rem; background: var(--button); font-weight: 600; cursor: pointer; }
+button[hidden] { display: none; }
+[aria-busy] button { opacity: 0.6; cursor: progress; }
 button:hover { background: color-mix(in srgb, var(--button), var(--text) 6%); }
 button.main { border-color: #237032; background: #237032; color: #fff; }
 button.main:hover { background: #1e5f2b; }
@@ -60,7 +62,9 @@ button.quiet:hover { background: var(--surface); }
 .error { padding: 0.75rem 1rem; border-radius: 0.5rem; background: var(--error-surface); color: var(--error); }
 .qr { display: block; width: 13rem; margin: 0 auto 1rem; background: #fff; }
 .card .codes { padding: 0; list-style: none; text-align: center; }
-code#key { overflow-wrap: anywhere; }
+/* A hyphen is no better place to break a key than others. */
+code#key { word-break: break-all; user-select: all; }
+.codes code { white-space: nowrap; }
 .done { padding: 0.75rem 1rem; border: 1px solid var(--accent); border-radius: 0.5rem; }
 @media (max-width: 26rem) { .card main { padding: 1.5rem 1.25rem; } }
 

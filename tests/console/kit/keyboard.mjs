@@ -22,3 +22,10 @@ export async function focusByKey(target, key = 'Tab') {
   }
   assert.fail(`${target} cannot be reached by ${key}`);
 }
+
+/** Waits until a page of the shop's own shows in its window why it refused a form, and has the focus there. @param {import('playwright-core').Page} page @param {string} [focused] id of the field that has it instead */
+export const untilRefusalIsSeen = (page, focused = 'error') =>
+  page.waitForFunction((id) => {
+    const box = document.getElementById('error')?.getBoundingClientRect();
+    return box !== undefined && document.activeElement?.id === id && [box, document.activeElement.getBoundingClientRect()].every(({ top, bottom }) => top >= 0 && bottom <= window.innerHeight);
+  }, focused);

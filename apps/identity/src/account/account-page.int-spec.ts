@@ -259,6 +259,7 @@ describe('the page "Your account"', () => {
     const statuses: number[] = [];
     for (let n = 0; n < 6; n++) statuses.push((await send(browser, formOf(page, 'download'), 'download')).status);
     expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(await (await send(browser, formOf(page, 'download'), 'download')).text()).toMatch(/autofocus>You have downloaded your data several times. Try again in \d+ minutes?\.</);
   });
 
   it('deletes the account after the name was typed, unless orders are open', async () => {
@@ -280,15 +281,23 @@ describe('the page "Your account"', () => {
   it('asks for the password before sensitive changes after an old log-in, and then allows them (slow)', async () => {
     const { browser, page, userId, username, password } = await visit();
     await makeOld(userId);
+    const sections = { 'set-password': 'password', 'set-address': 'email', 'create-key': 'api-keys', delete: 'deletion' };
     for (const [action, typed] of [
       ['set-password', { password: 'another-good-password' }],
       ['set-address', { email: 'eve@shop.test' }],
       ['create-key', { name: 'mine' }],
       ['delete', { confirmed: username }],
     ] as const) {
-      for (const proof of [{}, { 'current-password': 'wrong-password' }]) {
-        const response = await send(browser, formOf(page, action), action, { ...typed, ...proof });
-        expect([action, response.status, await response.text()]).toEqual([action, 403, expect.stringContaining('Nothing was changed: show again that it is you.')]);
+      for (const [proof, said] of [
+        [{}, 'Nothing was changed: show again that it is you.'],
+        [{ 'current-password': 'wrong-password' }, 'The password is wrong. Nothing was changed.'],
+      ] as const) {
+        const response = await send(browser, formOf(page, action), action, { ...typed, 'end-keys': 'yes', ...proof });
+        const text = await response.text();
+        expect([action, response.status, text]).toEqual([action, 403, expect.stringContaining(`role="alert">${said}</p>\n<label for="${sections[action]}-password">`)]);
+        expect(text.match(/autofocus/g)).toHaveLength(1);
+        expect(text).toContain(`id="${sections[action]}-password" name="current-password" type="password" autocomplete="current-password" maxlength="256" required aria-describedby="error" aria-invalid="true" autofocus>`);
+        expect(text.includes('name="end-keys" value="yes" checked')).toBe(action === 'set-password');
       }
     }
     expect((await sql('SELECT email FROM users WHERE user_id = $1', [userId])).rows).toEqual([{ email: null }]);
@@ -298,6 +307,7 @@ describe('the page "Your account"', () => {
     const typed = await (await send(browser, formOf(old, 'set-address'), 'set-address', unknown)).text();
     // Who it is was shown, so that only the address is left to be typed again.
     expect(typed).toContain('value="no address"');
+    expect(typed).toContain('role="alert" tabindex="-1" autofocus>The e-mail address must be');
     expect(typed).not.toContain('Your present password');
     expect(locationOf(await send(browser, formOf(old, 'set-address'), 'set-address', { email: 'ada@shop.test' }))).toBe('303 /account?done=address-changed');
   });
@@ -311,10 +321,15 @@ describe('the page "Your account"', () => {
     const tryWith = async (page: BrowserPage, proof: Record<string, string>): Promise<Response> => send(browser, formOf(page, 'create-key'), 'create-key', { ...wanted, ...proof });
     const page = await open(browser);
     expect(page.text).not.toContain('Your present password');
-    for (const proof of [{}, { 'current-password': password }, { factor: '000000' }, { credential: key.get(optionsIn(page), { isVerified: false }) }]) {
+    for (const [proof, said] of [
+      [{}, 'Nothing was changed: show again that it is you.'],
+      [{ 'current-password': password }, 'Nothing was changed: show again that it is you.'],
+      [{ factor: '000000' }, 'The code is wrong, or was used before. Type the next code of your app, or another recovery code. Nothing was changed.'],
+      [{ credential: key.get(optionsIn(page), { isVerified: false }) }, 'The passkey was refused. Try again within five minutes, or choose another way. Your browser must run scripts for it. Nothing was changed.'],
+    ] as [Record<string, string>, string][]) {
       const refused = await tryWith(page, proof);
       const text = await refused.text();
-      expect([refused.status, text]).toEqual([403, expect.stringContaining('Nothing was changed: show again that it is you.')]);
+      expect([refused.status, text]).toEqual([403, expect.stringContaining(`role="alert">${said}</p>`)]);
       for (const kept of ['value="greenhouse"', 'name="may write:orders" value="yes" checked', ' selected>after 365 days']) expect(text).toContain(kept);
     }
     expect(await (await tryWith(page, { credential: key.get(optionsIn(await open(browser))) })).text()).toContain('Your new API key');

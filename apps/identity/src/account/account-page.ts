@@ -20,9 +20,9 @@ import { DatabaseClock } from '../database-clock.js';
 import { findHasFactor } from '../factors/factors.repository.js';
 import { Passkeys } from '../factors/passkeys.js';
 import { BrowserSessions } from '../oauth/browser-sessions.js';
+import { wrongCode, wrongPasskey, wrongPassword } from '../oauth/factor-pages.js';
 import { FormGuard, type PageContext } from '../oauth/form-guard.js';
 import { accountClientId, accountPath } from '../oauth/oauth-client.js';
-import { pageScript } from '../oauth/page-script.js';
 import { type HostedPages, type Page, refuseForm, servePages, sendPage, setErrorStatus, textOfErrors } from '../oauth/pages.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations, RevocationsService } from '../revocations/revocations.js';
@@ -30,8 +30,8 @@ import { sha256 } from '../secrets/secrets.js';
 import { listSessions } from '../sessions.repository.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import { EmailVerification } from '../users/email-verification.service.js';
-import { LoginAttempts } from '../users/login-attempts.js';
-import { RecentLogin } from '../users/recent-login.js';
+import { LoginAttempts, minutesOf } from '../users/login-attempts.js';
+import { RecentLogin, type Shown } from '../users/recent-login.js';
 import { usernameKey, type UserRecord } from '../users/user.js';
 import { UserDeletionsService } from '../users/user-deletions.service.js';
 import { accountPageKind, findUserById } from '../users/users.repository.js';
@@ -137,12 +137,17 @@ export class AccountPage implements HostedPages {
     }
     const submission = { ...visitor, provider, ctx, fields, context: contextOf(ctx, visitor) };
     let outcome: Outcome;
+    let place: Refusal['place'] = 'section';
     try {
-      if (form.isSensitive) await this.confirm(submission);
+      if (form.isSensitive) {
+        place = 'proof';
+        await this.confirm(submission);
+        place = 'form';
+      }
       outcome = await form.act(submission);
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
-      if (form.done === undefined || !alreadyEnded.has(error.code)) return this.refuse(ctx, visitor, { section: form.section, text: textOfRefusal(error), typed: fields }, error);
+      if (form.done === undefined || !alreadyEnded.has(error.code)) return this.refuse(ctx, visitor, { section: form.section, place, text: textOfRefusal(error), typed: fields }, error);
       outcome = { done: form.done };
     }
     if (outcome === 'answered') return;
@@ -157,8 +162,10 @@ export class AccountPage implements HostedPages {
     const { requestId, deadline } = context;
     const [password = '', code = '', passkey = ''] = [fields.get('current-password'), fields.get('factor'), fields.get('credential')];
     const shown = { password, code, passkey, place: proofText({ uid }), address: ctx.ip, requestId, deadline };
-    if (!(await this.recentLogin.isShown(user, shown))) throw new DomainError('recent-login-required', 'Nothing was changed: show again that it is you.');
-    await this.browserSessions.confirm(sessionId, await findHasFactor(this.database, user.userId));
+    const isShown = await this.recentLogin.isShown(user, shown);
+    const hasFactor = await findHasFactor(this.database, user.userId);
+    if (!isShown) throw new DomainError('recent-login-required', refusedProof(shown, hasFactor));
+    await this.browserSessions.confirm(sessionId, hasFactor);
   }
 
   /** By action: where a refusal is shown, what happens, whether it asks again who the visitor is, and what is done if it was done already. */
@@ -216,7 +223,6 @@ export class AccountPage implements HostedPages {
       ...{ user, proof: this.guard.proofOf(proofText(visitor)), again, ownSession: sessionId, apiKeys, once: newRandom() },
       ...{ sessions: sessions.slice(0, maxShown), sessionCount: sessions.length, grants: grants.slice(0, maxShown), hasMoreGrants: grants.length > maxShown },
       permissions: permissionsOfRole[user.role],
-      script: pageScript(this.options.publicUrl),
       keyEnds: [...days.map((count) => ({ label: `after ${count} days`, at: new Date(now + count * dayMs).toISOString() })), { label: 'never by itself', at: '' }],
       ...more,
     };
@@ -279,7 +285,7 @@ export class AccountPage implements HostedPages {
     const key = onceForm.test(once) ? new IdempotencyKey(user.userId, sent, identity.createApiKey.pattern, Buffer.alloc(0)) : undefined;
     const { requestId, deadline, principal } = context;
     const created = await this.apiKeys.create(new RpcContext(requestId, deadline, principal, undefined, key), request);
-    return { page: { ...newKeyPage(unwrapResponse(created).value as CreatedApiKey), script: pageScript(this.options.publicUrl) } };
+    return { page: newKeyPage(unwrapResponse(created).value as CreatedApiKey) };
   }
 
   private async endKey({ context, user, fields }: Submission): Promise<Outcome> {
@@ -302,7 +308,7 @@ export class AccountPage implements HostedPages {
 
   private async download({ context, ctx, user }: Submission): Promise<Outcome> {
     const retryAfter = await this.database.transaction((tx) => this.attempts.countUse(tx, `own data of ${user.userId}`, maxDownloads));
-    if (retryAfter !== undefined) throw new CodedError('too-many-requests', 'You have downloaded your data several times. Wait some minutes before you do so again.', { retryAfter });
+    if (retryAfter !== undefined) throw new CodedError('too-many-requests', `You have downloaded your data several times. Try again in ${minutesOf(retryAfter)}.`, { retryAfter });
     const data = await this.ownData.open(context.requestId, user, () => ctx.res.destroy());
     await this.database.transaction((tx) => {
       audit(tx, actorOf(context), { pattern: 'identity.downloadOwnData' }, user.userId);
@@ -334,6 +340,12 @@ function contextOf(ctx: PageContext, { user, sessionId }: Visitor): RpcContext {
 }
 
 const newRandom = (): string => randomBytes(32).toString('base64url');
+
+/** What was wrong with the proof of who the visitor is. */
+function refusedProof({ password, code, passkey }: Pick<Shown, 'password' | 'code' | 'passkey'>, hasFactor: boolean): string {
+  const wrong = hasFactor ? (passkey !== '' && wrongPasskey) || (code !== '' && wrongCode) : password !== '' && wrongPassword;
+  return wrong ? `${wrong} Nothing was changed.` : 'Nothing was changed: show again that it is you.';
+}
 
 function textOfRefusal(error: CodedError): string {
   const { orders } = error.details;

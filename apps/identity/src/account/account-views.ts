@@ -4,7 +4,7 @@ import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/serv
 import type { ApiKeyRecord } from '../api-keys.repository.js';
 import { passkeyAttributes, passkeyFields } from '../oauth/factor-pages.js';
 import { accountPath, factorsPath } from '../oauth/oauth-client.js';
-import { alertOf, hidden, identityMeanings, invalidAfter, messagePage, type Page, time } from '../oauth/pages.js';
+import { alertOf, copyButton, hidden, identityMeanings, invalidAfter, messagePage, type Page, time } from '../oauth/pages.js';
 import { deviceOf } from '../sessions/device.js';
 import type { SessionRecord } from '../sessions.repository.js';
 import type { UserRecord } from '../users/user.js';
@@ -42,7 +42,6 @@ export interface AccountView {
   readonly permissions: readonly Permission[];
   /** Ends of a new key that are offered. */
   readonly keyEnds: readonly { readonly label: string; readonly at: string }[];
-  readonly script: NonNullable<Page['script']>;
   /** Names the creation of a key, so that a form sent twice creates one. */
   readonly once: string;
   readonly grants: readonly Grant[];
@@ -62,17 +61,18 @@ interface Again {
 /** Why a form was refused, and what it contained. */
 export interface Refusal {
   readonly section: Section;
+  /** Where the section says so: at its top, or in its form of a sensitive change, which may ask who the visitor is. */
+  readonly place: 'section' | 'form' | 'proof';
   readonly text: string;
   readonly typed: ReadonlyMap<string, string>;
 }
 
 export function accountPage(view: AccountView): Page {
-  const { user, done, refused, script } = view;
+  const { user, done, refused } = view;
   const doneText = doneTexts.get(done ?? '');
   return {
     title: refused ? 'Error: Your account' : 'Your account',
     layout: 'document',
-    script,
     main: html`<h1>Your account</h1>
 <p class="dimmed">You are logged in as <strong>${user.username}</strong>. Your orders are in the <a href="/console">console</a>.</p>
 ${doneText === undefined ? undefined : html`<p class="done" role="status">${doneText}</p>\n`}${form(view, html`<button name="action" value="log-out">Log out of this browser</button>`)}
@@ -101,32 +101,40 @@ function section(view: AccountView, id: Section, heading: string, content: Html)
   const { refused } = view;
   return html`<section id="${id}" aria-labelledby="${id}-heading">
 <h2 id="${id}-heading">${heading}</h2>
-${alertOf(refused?.section === id ? refused.text : undefined)}
+${alertOf(refused?.section === id && refused.place === 'section' ? refused.text : undefined, true)}
 ${content}
 </section>`;
 }
 
 /** Attributes of a field in the section that was refused. */
-const invalidIn = ({ refused }: AccountView, id: Section): Html | undefined => invalidAfter(refused?.section === id ? refused.text : undefined);
+const invalidIn = ({ refused }: AccountView, id: Section): Html | undefined => invalidAfter(refused?.section === id && refused.place === 'form' ? refused.text : undefined);
 
 const typedIn = ({ refused }: AccountView, id: Section, name: string): string | undefined => (refused?.section === id ? refused.typed.get(name) : undefined);
 
 /** The form of a sensitive change, which asks again who the visitor is unless the log-in is recent. */
 function sensitiveForm(view: AccountView, id: Section, fields: Html, button: Html): Html {
-  const { again, proof } = view;
-  if (!again) return form(view, html`${fields}\n${button}`);
+  const { again, proof, refused } = view;
+  const refusal = refused?.section === id && refused.place !== 'section' ? refused : undefined;
+  // If another page has shown meanwhile who the visitor is, this one does not ask.
+  const wrongProof = again && refusal?.place === 'proof' ? refusal.text : undefined;
+  const content = html`${alertOf(wrongProof === undefined ? refusal?.text : undefined, true)}
+${fields}`;
+  if (!again) return form(view, html`${content}\n${button}`);
   const { hasFactor, options } = again;
+  const described = [wrongProof === undefined ? [] : 'error', options ? `${id}-factor-help` : []].flat().join(' ');
+  const state = html`${described === '' ? undefined : html` aria-describedby="${described}"`}${wrongProof === undefined ? undefined : html` aria-invalid="true" autofocus`}`;
   const isYou = hasFactor
     ? html`<label for="${id}-factor">Code of your app, or a recovery code</label>
-<input id="${id}-factor" name="factor" type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="40"${options ? html` aria-describedby="${id}-factor-help"` : html` required`}>
+<input id="${id}-factor" name="factor" type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="40"${options ? undefined : html` required`}${state}>
 ${options && html`<p id="${id}-factor-help">Leave it empty to use a passkey.</p>
 ${passkeyFields}`}`
     : html`<label for="${id}-password">Your present password</label>
-<input id="${id}-password" name="current-password" type="password" autocomplete="current-password" maxlength="256" required>`;
+<input id="${id}-password" name="current-password" type="password" autocomplete="current-password" maxlength="256" required${state}>`;
   return html`<form method="post" action="${accountPath}"${options && passkeyAttributes('get', options)}>
 ${hidden(proof)}
-${fields}
+${content}
 <p class="dimmed">This change is sensitive: show again that it is you.</p>
+${alertOf(wrongProof)}
 ${isYou}
 ${button}
 </form>`;
@@ -157,7 +165,7 @@ function passwordSection(view: AccountView): Html {
   const fields = html`<input type="hidden" name="username" autocomplete="username" value="${view.user.username}">
 <label for="new-password">New password</label>
 <input id="new-password" name="password" type="password" autocomplete="new-password" maxlength="256" required${invalidIn(view, 'password')}>
-<label class="check"><input type="checkbox" name="end-keys" value="yes"> End my API keys, too: someone else may know them</label>`;
+<label class="check"><input type="checkbox" name="end-keys" value="yes"${typedIn(view, 'password', 'end-keys') === undefined ? undefined : html` checked`}> End my API keys, too: someone else may know them</label>`;
   return section(view, 'password', 'Password', html`<p>A new password logs you out everywhere and ends the access of applications.</p>
 ${sensitiveForm(view, 'password', fields, html`<button class="main" name="action" value="set-password">Set the password</button>`)}`);
 }
@@ -247,6 +255,7 @@ export const newKeyPage = ({ name, key }: { readonly name: string; readonly key:
   main: html`<h1>Your new API key</h1>
 <p>The key <strong>${name}</strong> is:</p>
 <p><code id="key">${key}</code></p>
+${copyButton('key')}
 <p data-loads-as="${accountPath}#api-keys">Copy it now. The shop does not show it again.</p>
 <p><a href="${keyMade}">Back to your account</a></p>`,
 });

@@ -12,7 +12,6 @@ import { newPasswordPath, Recovery } from '../users/recovery.service.js';
 import { askForRecoveryPage, deadLinkPage, newPasswordPage, passwordSetPage, recoverySentPage, verifiedPage, verifyPage } from './account-pages.js';
 import { FormGuard, type PageContext } from './form-guard.js';
 import { accountPath } from './oauth-client.js';
-import { pageScript } from './page-script.js';
 import { type HostedPages, type Page, recoveryPath, refuseForm, refuseLogIn, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
 
 type Fields = ReadonlyMap<string, string>;
@@ -31,7 +30,6 @@ const exchangePath = '/account/passkey';
  */
 @Injectable()
 export class AccountForms implements HostedPages {
-  private readonly publicUrl: string;
   private readonly cookie: { readonly name: string; readonly secure: boolean };
 
   constructor(
@@ -41,7 +39,6 @@ export class AccountForms implements HostedPages {
     private readonly passkeys: Passkeys,
     @Inject(IDENTITY_OPTIONS) { publicUrl }: IdentityOptions,
   ) {
-    this.publicUrl = publicUrl;
     const secure = publicUrl.startsWith('https:');
     this.cookie = { name: secure ? '__Host-plant_shop_form' : 'plant_shop_form', secure };
   }
@@ -134,7 +131,7 @@ export class AccountForms implements HostedPages {
     if (!found) return undefined;
     const { username, hasFactor, userId } = found;
     const options = hasFactor ? await this.passkeys.requestOptions(proof, userId) : undefined;
-    return newPasswordPage({ username, hasFactor, options, script: pageScript(this.publicUrl), code, proof, action: newPasswordPath, ...(error !== undefined && { error }) });
+    return newPasswordPage({ username, hasFactor, options, code, proof, action: newPasswordPath, ...(error !== undefined && { error }) });
   }
 
   private async setPassword(ctx: PageContext, fields: Fields, proof: string): Promise<Page> {

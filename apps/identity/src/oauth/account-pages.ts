@@ -64,12 +64,10 @@ export interface NewPasswordView extends LinkView {
   readonly hasFactor: boolean;
   /** Of the user's passkeys; undefined if there is none that can be used. */
   readonly options: PublicKeyCredentialRequestOptionsJSON | undefined;
-  readonly script: NonNullable<Page['script']>;
 }
 
-export const newPasswordPage = ({ proof, code, action, username, error, hasFactor, options, script }: NewPasswordView): Page => ({
+export const newPasswordPage = ({ proof, code, action, username, error, hasFactor, options }: NewPasswordView): Page => ({
   title: error === undefined ? 'Set a new password' : 'Error: Set a new password',
-  ...(options && { script }),
   main: html`<h1>Set a new password</h1>
 <p>You will be logged out everywhere, and applications lose their access.</p>
 ${alertOf(error)}

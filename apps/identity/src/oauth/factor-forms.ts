@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { CodedError } from '@plant-shop/platform/errors';
 import { requestIdOf } from '@plant-shop/platform/http/request';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -8,18 +8,16 @@ import type { Provider } from 'oidc-provider';
 import { countRecoveryCodes, type FactorRecord, listFactors } from '../factors/factors.repository.js';
 import { Factors, maxFactors } from '../factors/factors.service.js';
 import { Passkeys } from '../factors/passkeys.js';
-import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import type { ProvenSession } from '../sessions.repository.js';
 import { RecentLogin } from '../users/recent-login.js';
 import { findUserById, lockUser } from '../users/users.repository.js';
 import type { UserRecord } from '../users/user.js';
 import { BrowserSessions } from './browser-sessions.js';
-import { codesPage, confirmPage, ownFactorsPage } from './factor-pages.js';
+import { codesPage, confirmPage, ownFactorsPage, refusedFactor, wrongCode, wrongPasskey, wrongPassword } from './factor-pages.js';
 import { FormGuard, type PageContext } from './form-guard.js';
 import { type Fields, loginDeadlineMs } from './interaction.js';
 import { accountPath, factorsPath } from './oauth-client.js';
 import { type HostedPages, type Page, refuseForm, refuseLogIn, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
-import { pageScript } from './page-script.js';
 
 /** A request of a user who is logged in with this browser. */
 interface OwnRequest {
@@ -41,7 +39,6 @@ export class FactorForms implements HostedPages {
     private readonly passkeys: Passkeys,
     private readonly recentLogin: RecentLogin,
     private readonly guard: FormGuard,
-    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
   serveOn(provider: Provider): void {
@@ -80,7 +77,7 @@ export class FactorForms implements HostedPages {
     const { ctx } = request;
     const action = fields.get('action') ?? '';
     if (confirmations.has(action)) return this.confirm(request, fields);
-    if (!mayChange(request)) sendPage(ctx, await this.pageOf(request, 'Nothing was changed: show first that it is you.'));
+    if (!mayChange(request)) sendPage(ctx, await this.pageOf(request, showFirst));
     else if (action === 'remove') await this.remove(request, fields.get('factor') ?? '');
     else if (action === 'new-codes') this.sendCodes(ctx, await this.factors.newRecoveryCodes(request.user, actorOf(request)));
     else if (action === 'add-passkey' || action === 'add-app') await this.add(request, fields);
@@ -97,7 +94,10 @@ export class FactorForms implements HostedPages {
       return;
     }
     refuseLogIn(ctx);
-    sendPage(ctx, await this.pageOf(request, hasFactor ? 'The passkey or the code was refused. Try again.' : 'The password is wrong.'));
+    const action = fields.get('action') ?? '';
+    // Of a page from before the first factor was added, or the last one removed, nothing counts.
+    const isAsked = hasFactor === (action !== 'password');
+    sendPage(ctx, await this.pageOf(request, isAsked ? confirmations.get(action) : showFirst));
   }
 
   private isProven({ ctx, user, place }: OwnRequest, fields: Fields): Promise<boolean> {
@@ -110,7 +110,7 @@ export class FactorForms implements HostedPages {
     const { enrolled, secret } = await this.factors.addFrom(fields, { user, place, actor: actorOf(request), address: ctx.ip, isFirst: factors.length === 0 });
     if (!enrolled) {
       ctx.status = 400;
-      sendPage(ctx, await this.pageOf(request, secret === undefined ? 'The passkey was refused. Try again.' : 'The code is wrong. Type the one that the app shows now.', { secret, appName: fields.get('name') ?? undefined }));
+      sendPage(ctx, await this.pageOf(request, refusedFactor(fields.get('action')), { secret, appName: fields.get('name') ?? undefined }));
       return;
     }
     // The user has just shown to have it.
@@ -120,7 +120,7 @@ export class FactorForms implements HostedPages {
   }
 
   private sendCodes(ctx: PageContext, codes: readonly string[] | undefined): void {
-    sendPage(ctx, { ...codesPage(codes, back), script: pageScript(this.options.publicUrl) });
+    sendPage(ctx, codesPage(codes, back));
   }
 
   private async remove(request: OwnRequest, factorId: string): Promise<void> {
@@ -142,7 +142,7 @@ export class FactorForms implements HostedPages {
   private async pageOf(request: OwnRequest, error?: string, { secret, appName }: { secret?: string | undefined; appName?: string | undefined } = {}): Promise<Page> {
     const { user, factors, place } = request;
     const { username, userId } = user;
-    const view = { action: factorsPath, proof: this.guard.proofOf(place), username, factors, error, script: pageScript(this.options.publicUrl) };
+    const view = { action: factorsPath, proof: this.guard.proofOf(place), username, factors, error };
     if (!mayChange(request)) return confirmPage({ ...view, hasFactor: factors.length > 0, options: await this.passkeys.requestOptions(place, userId) });
     const isFull = factors.length >= maxFactors;
     return ownFactorsPage({
@@ -155,7 +155,9 @@ export class FactorForms implements HostedPages {
   }
 }
 
-const confirmations: ReadonlySet<string> = new Set(['password', 'code', 'passkey']);
+/** What the page says when one was refused, by the form's action. */
+const confirmations: ReadonlyMap<string, string> = new Map([['password', wrongPassword], ['code', wrongCode], ['passkey', wrongPasskey]]);
+const showFirst = 'Nothing was changed: show first that it is you.';
 const uuidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 const mayChange = ({ session, factors }: OwnRequest): boolean => session.isRecent && (session.provedFactor || factors.length === 0);

@@ -4,11 +4,9 @@ import { totpPicture } from '../factors/codes.js';
 import type { FactorRecord } from '../factors/factors.repository.js';
 import { maxFactorName } from '../factors/factors.service.js';
 import { accountPath } from './oauth-client.js';
-import { alertOf, hidden, invalidAfter, type Page, time } from './pages.js';
+import { alertOf, copyButton, hidden, invalidAfter, type Page, time } from './pages.js';
 
-// Pages about second factors: steps of a log-in, and the list of a user's own. Those with passkeys, or with codes that are shown once, have a script.
-
-type Script = NonNullable<Page['script']>;
+// Pages about second factors: steps of a log-in, and the list of a user's own.
 
 /** What all forms of a page have. */
 export interface FormView {
@@ -16,6 +14,13 @@ export interface FormView {
   readonly proof: string;
   readonly error?: string | undefined;
 }
+
+export const wrongPassword = 'The password is wrong.';
+export const wrongCode = 'The code is wrong, or was used before. Type the next code of your app, or another recovery code.';
+export const wrongPasskey = 'The passkey was refused. Try again within five minutes, or choose another way. Your browser must run scripts for it.';
+
+/** Why a factor was not added, by the form's action. */
+export const refusedFactor = (action: string | undefined): string => (action === 'add-app' ? 'The code is wrong. Type the one that the app shows now.' : wrongPasskey);
 
 const titleOf = (title: string, error: string | undefined): string => (error === undefined ? title : `Error: ${title}`);
 
@@ -52,10 +57,9 @@ const nameField = (id: string, value: string): Html => html`<label for="${id}">N
 <input id="${id}" name="name" type="text" value="${value}" maxlength="${String(maxFactorName)}" autocomplete="off" required>`;
 
 /** Logs in by a passkey alone. */
-export const passkeyPage = (view: FormView & { readonly back: string; readonly redirectUri: string; readonly options: PublicKeyCredentialRequestOptionsJSON; readonly script: Script }): Page => ({
+export const passkeyPage = (view: FormView & { readonly back: string; readonly redirectUri: string; readonly options: PublicKeyCredentialRequestOptionsJSON }): Page => ({
   title: titleOf('Log in with a passkey', view.error),
   redirectUri: view.redirectUri,
-  script: view.script,
   main: html`<h1>Log in with a passkey</h1>
 ${alertOf(view.error)}
 ${passkeyForm(view, 'get', view.options, { name: 'passkey', button: html`<button class="main" autofocus>Use a passkey</button>` })}
@@ -66,10 +70,9 @@ export interface FactorView extends FormView {
   readonly username: string;
   /** Of the user's passkeys; undefined if there is none that can be used. */
   readonly options: PublicKeyCredentialRequestOptionsJSON | undefined;
-  readonly script: Script;
 }
 
-const secondFactorForms = (view: FactorView): Html => html`${alertOf(view.error)}
+const secondFactorForms = (view: FactorView): Html => html`${alertOf(view.error, view.options !== undefined)}
 ${view.options && passkeyForm(view, 'get', view.options, { name: 'passkey', button: html`<button class="main" autofocus>Use a passkey</button>` })}
 ${view.options && html`<h2>Or</h2>`}
 ${codeForm(view, view.options === undefined)}`;
@@ -78,7 +81,6 @@ ${codeForm(view, view.options === undefined)}`;
 export const factorPage = (view: FactorView & { readonly back: string; readonly redirectUri: string }): Page => ({
   title: titleOf('Your second factor', view.error),
   redirectUri: view.redirectUri,
-  ...(view.options && { script: view.script }),
   main: html`<h1>Your second factor</h1>
 <p class="dimmed">to log in as <strong>${view.username}</strong></p>
 ${secondFactorForms(view)}
@@ -94,8 +96,10 @@ export interface EnrolmentView extends FormView {
   readonly app: { readonly secret: string; readonly sealed: string } | undefined;
   /** Of the app, as typed with a code that was wrong. */
   readonly appName?: string | undefined;
-  readonly script: Script;
 }
+
+/** The error of an enrolment, at the top unless it is about the app's code. */
+const enrolmentAlert = ({ error, appName }: EnrolmentView): Html | undefined => (appName === undefined ? alertOf(error, true) : undefined);
 
 function enrolmentForms(view: EnrolmentView): Html {
   const { action, proof, username, options, app, appName, error } = view;
@@ -113,6 +117,7 @@ ${new Raw(svg.replace('<svg', '<svg class="qr" role="img" aria-label="QR code fo
 ${hidden(proof)}
 <input type="hidden" name="app" value="${app.sealed}">
 ${nameField('app-name', appName ?? 'Authenticator app')}
+${appName === undefined ? undefined : alertOf(error)}
 <label for="code">Code of six digits</label>
 <input id="code" name="code" type="text" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required${appName === undefined ? undefined : html` autofocus`}${invalidAfter(error)}>
 <button class="main" name="action" value="add-app">Add the app</button>
@@ -123,11 +128,10 @@ ${nameField('app-name', appName ?? 'Authenticator app')}
 export const enrolmentPage = (view: EnrolmentView & { readonly redirectUri: string }): Page => ({
   title: titleOf('Add a second factor', view.error),
   redirectUri: view.redirectUri,
-  ...(view.options && { script: view.script }),
   main: html`<h1>Add a second factor</h1>
 <p class="dimmed">to log in as <strong>${view.username}</strong></p>
 <p>Your account needs more than a password to log in.</p>
-${alertOf(view.error)}
+${enrolmentAlert(view)}
 ${enrolmentForms(view)}
 <form method="post" action="${view.action}">
 ${hidden(view.proof)}
@@ -145,8 +149,10 @@ export const codesPage = (codes: readonly string[] | undefined, next: Html, redi
 ${next}`
     : html`<h1>Your recovery codes</h1>
 <p>Write them down, and keep them away from your device. Each works once instead of your second factor. They are not shown again.</p>
-<ul class="codes">
+<ul class="codes" id="codes">
 ${codes.map((one) => html`<li><code>${one}</code></li>\n`)}</ul>
+${copyButton('codes')}
+<p><a href="data:text/plain,${encodeURIComponent(`${codes.join('\n')}\n`)}" download="plant-shop-recovery-codes.txt">Download them as a text file</a></p>
 ${next}`,
 });
 
@@ -177,10 +183,9 @@ ${view.factors.map((one) => entryOf(view, one, mayChange))}</ul>`;
 
 export const ownFactorsPage = (view: OwnFactorsView): Page => ({
   title: titleOf('Your second factors', view.error),
-  script: view.script,
   main: html`<h1>Your second factors</h1>
 <p class="dimmed">of <strong>${view.username}</strong></p>
-${alertOf(view.error)}
+${enrolmentAlert(view)}
 ${listOf(view, true)}
 ${view.factors.length === 0 ? undefined : html`<h2>Recovery codes</h2>
 <p>${String(view.codesLeft)} are left. New ones replace them.</p>
@@ -197,7 +202,6 @@ const backToAccount = html`<p><a href="${accountPath}">Back to your account</a><
 /** Asks again who the user is, before changes. */
 export const confirmPage = (view: FactorView & { readonly hasFactor: boolean; readonly factors: readonly FactorRecord[] }): Page => ({
   title: titleOf('Your second factors', view.error),
-  script: view.script,
   main: html`<h1>Your second factors</h1>
 <p class="dimmed">of <strong>${view.username}</strong></p>
 ${listOf(view, false)}

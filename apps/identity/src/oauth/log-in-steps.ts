@@ -11,11 +11,10 @@ import { neededOf, type Proven, SessionsService } from '../sessions/sessions.ser
 import { RecentLogin } from '../users/recent-login.js';
 import type { UserRecord } from '../users/user.js';
 import { findUserById, type StoredPassword } from '../users/users.repository.js';
-import { codesPage, continueForm, enrolmentPage, factorPage, passkeyPage } from './factor-pages.js';
+import { codesPage, continueForm, enrolmentPage, factorPage, passkeyPage, refusedFactor, wrongCode, wrongPasskey } from './factor-pages.js';
 import { FormGuard } from './form-guard.js';
 import { forgetLogIn, type Fields, type InteractionRequest, pathOf, proofText, redirect, save, userAgentOf, viewOf } from './interaction.js';
 import { type Page, refuseForm, refuseLogIn, sendPage, setErrorStatus, textOfErrors } from './pages.js';
-import { pageScript } from './page-script.js';
 import { acrOf } from './provider.js';
 
 /** A log-in whose password is right, in its interaction. */
@@ -28,9 +27,6 @@ interface Step {
   readonly method?: string;
   readonly passkeyId?: string;
 }
-
-const wrongPasskey = 'The passkey was refused. Try again within five minutes, or choose another way. Your browser must run scripts for it.';
-const wrongCode = 'The code is wrong, or was used before. Wait for the next one.';
 
 /** The steps of a log-in after the password, or instead of it: a second factor, a passkey alone, or adding the first factor. */
 @Injectable()
@@ -122,8 +118,7 @@ export class LogInSteps {
     const { enrolled, secret } = await this.factors.addFrom(fields, { user, place: placeOf(request), actor, address: ctx.ip, isFirst: true });
     if (!enrolled) {
       ctx.status = 400;
-      const isApp = fields.get('action') === 'add-app';
-      sendPage(ctx, await this.pageOf(request, step, user, { error: isApp ? wrongCode : wrongPasskey, ...(secret !== undefined && { secret, appName: fields.get('name') ?? undefined }) }));
+      sendPage(ctx, await this.pageOf(request, step, user, { error: refusedFactor(fields.get('action')), ...(secret !== undefined && { secret, appName: fields.get('name') ?? undefined }) }));
       return;
     }
     const { factor } = enrolled;
@@ -172,22 +167,18 @@ export class LogInSteps {
   private async passkeyPage(request: InteractionRequest, error?: string): Promise<Page> {
     const { action, proof, redirectUri } = await viewOf(this.guard, request);
     const options = await this.passkeys.anyOptions(placeOf(request));
-    return passkeyPage({ action: `${action}/passkey`, back: action, proof, redirectUri, options, script: this.script, error });
+    return passkeyPage({ action: `${action}/passkey`, back: action, proof, redirectUri, options, error });
   }
 
   private async pageOf(request: InteractionRequest, { stage }: Step, user: UserRecord, { error, secret, appName }: { error?: string; secret?: string; appName?: string | undefined } = {}): Promise<Page> {
     const { action: back, proof, redirectUri } = await viewOf(this.guard, request);
-    const view = { action: `${back}/factor`, back, proof, redirectUri, username: user.username, script: this.script, error };
+    const view = { action: `${back}/factor`, back, proof, redirectUri, username: user.username, error };
     const place = placeOf(request);
     if (stage !== 'factor') {
       const options = await this.passkeys.creationOptions(place, user);
       return enrolmentPage({ ...view, options, appName, app: this.factors.newTotp(place, user.userId, secret) });
     }
     return factorPage({ ...view, options: await this.passkeys.requestOptions(place, user.userId) });
-  }
-
-  private get script(): ReturnType<typeof pageScript> {
-    return pageScript(this.options.publicUrl);
   }
 }
 

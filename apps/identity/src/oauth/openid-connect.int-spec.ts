@@ -108,6 +108,7 @@ describe('OpenID Connect', () => {
       const by = named === 'client_id' ? client.clientId : (tokens.id_token ?? '');
       const page = expectPage(await browser.open(logoutUrl({ [named]: by, post_logout_redirect_uri: afterLogout, state: 'a b' })));
       expect(page.text).toContain(client.name);
+      expect(page.text).toContain('<script src="http://shop.test/oauth/passkey.js"');
       expect(page.headers.get('content-security-policy')).toContain("form-action 'self' https:");
       expect(await openSessions()).toBe(before);
       const back = expectRedirect(await browser.submit(page, 'logout=yes'));

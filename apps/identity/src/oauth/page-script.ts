@@ -6,13 +6,28 @@ import type { Provider } from 'oidc-provider';
 const path = '/oauth/passkey.js';
 
 /**
- * Shows times in the reader's zone, and makes a page that answers a form load as another one again: it has what is shown only once. Fills the field `credential` of a form with a passkey that the user makes or uses, and sends the form, unless a code is typed into its field
- * `factor`. The server checks everything.
+ * Shows times in the reader's zone. Makes a page that answers a form load as another one again: it has what is shown only once, and is copied by a
+ * button. Lets a form be sent once until its answer comes. Fills the field `credential` of a form with a passkey that the user makes or uses, and
+ * sends the form, unless a code is typed into its field `factor`. The server checks everything.
  */
 const script = `'use strict';
 const dayForm = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 for (const time of document.querySelectorAll('time')) time.textContent = dayForm.format(new Date(time.dateTime));
 for (const { dataset } of document.querySelectorAll('[data-loads-as]')) history.replaceState(null, '', dataset.loadsAs);
+for (const button of document.querySelectorAll('[data-copies]')) {
+  const source = document.getElementById(button.dataset.copies);
+  // Browsers have it only with TLS, or on the same machine.
+  button.hidden = !navigator.clipboard;
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(source.innerText);
+      button.textContent = 'Copied';
+    } catch {
+      getSelection().selectAllChildren(source);
+      button.textContent = 'Not copied: copy what is selected';
+    }
+  });
+}
 
 const bytes = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (one) => one.charCodeAt(0));
 const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
@@ -42,34 +57,48 @@ function answerOf(credential) {
   });
 }
 
-for (const form of document.querySelectorAll('form[data-passkey]')) {
-  const failure = form.querySelector('[role=alert]');
-  let isBusy = false;
-  form.addEventListener('submit', async (event) => {
-    if (form.elements.namedItem('factor')?.value) return;
-    event.preventDefault();
-    if (isBusy) return;
-    isBusy = true;
-    failure.hidden = true;
-    try {
-      form.elements.namedItem('credential').value = answerOf(await ask(form.dataset.passkey, JSON.parse(form.dataset.options)));
-      // Without it, the form would not say which button was pressed.
-      if (event.submitter?.name) form.append(Object.assign(document.createElement('input'), { type: 'hidden', name: event.submitter.name, value: event.submitter.value }));
-      form.submit();
-    } catch (error) {
-      isBusy = false;
-      failure.textContent = error.name === 'InvalidStateError' ? 'This device has a passkey for the account already.' : 'No passkey was used. Try again, or choose another way.';
-      failure.hidden = false;
-    }
-  });
+// An answer may leave the page as it is: a download, or one that opens another application.
+const answerMs = 15_000;
+const release = (form) => form.removeAttribute('aria-busy');
+
+async function send(form, submitter) {
+  const failure = form.querySelector('[role=alert]:not([id])');
+  failure.hidden = true;
+  try {
+    form.elements.namedItem('credential').value = answerOf(await ask(form.dataset.passkey, JSON.parse(form.dataset.options)));
+    // Without it, the form would not say which button was pressed.
+    const pressed = Object.assign(document.createElement('input'), { type: 'hidden', name: submitter?.name ?? '', value: submitter?.value ?? '' });
+    form.append(pressed);
+    form.submit();
+    pressed.remove();
+    setTimeout(release, answerMs, form);
+  } catch (error) {
+    release(form);
+    failure.textContent = error.name === 'InvalidStateError' ? 'This device has a passkey for the account already.' : 'No passkey was used. Try again, or choose another way.';
+    failure.hidden = false;
+  }
 }
+
+document.addEventListener('submit', (event) => {
+  const { target: form, submitter } = event;
+  const isBusy = form.hasAttribute('aria-busy');
+  const needsPasskey = form.dataset.passkey !== undefined && !form.elements.namedItem('factor')?.value;
+  if (isBusy || needsPasskey) event.preventDefault();
+  if (isBusy) return;
+  form.setAttribute('aria-busy', 'true');
+  if (needsPasskey) send(form, submitter);
+  else setTimeout(release, answerMs, form);
+});
+// Back shows the page as it was left.
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted) document.querySelectorAll('form').forEach(release);
+});
 `;
 
-/** Returns the script of pages with passkeys, times, or `data-loads-as`. Without it they work, but for passkeys. */
-export const pageScript = (publicUrl: string): NonNullable<PageParts['script']> => ({
-  url: `${publicUrl}${path}`,
-  integrity: `sha256-${createHash('sha256').update(script).digest('base64')}`,
-});
+const integrity = `sha256-${createHash('sha256').update(script).digest('base64')}`;
+
+/** Returns the script of all pages. Without it they work, but for passkeys. */
+export const pageScript = (publicUrl: string): NonNullable<PageParts['script']> => ({ url: `${publicUrl}${path}`, integrity });
 
 export function servePageScriptOn(provider: Provider): void {
   provider.use(async (ctx, next) => {

@@ -1,7 +1,7 @@
 import { type Permission, permissionMeanings } from '@plant-shop/contracts/permissions';
 import { CodedError } from '@plant-shop/platform/errors';
 import { type Html, html } from '@plant-shop/platform/html/html';
-import { pagePolicy, type PageParts, pageText } from '@plant-shop/contracts/page';
+import { pagePolicy, pageText } from '@plant-shop/contracts/page';
 import { errors, type ErrorOut, type Provider } from 'oidc-provider';
 import type { PageContext } from './form-guard.js';
 import { accountPath, type IdentityScope } from './oauth-client.js';
@@ -12,7 +12,6 @@ export interface Page {
   readonly main: Html;
   /** Redirect URI that submitting a form may lead to; the page's policy must allow it. */
   readonly redirectUri?: string;
-  readonly script?: PageParts['script'];
   /** Default: `card`. */
   readonly layout?: 'card' | 'document';
 }
@@ -25,21 +24,24 @@ export interface HostedPages {
 /** All of them, in the order in which they see a request. */
 export const HOSTED_PAGES = Symbol('hosted pages');
 
-export function sendPage(ctx: PageContext, { title, main, redirectUri, layout = 'card', ...page }: Page): void {
+export function sendPage(ctx: PageContext, { title, main, redirectUri, layout = 'card' }: Page): void {
   // "Back" to an answer to a form would be an error of the browser. Where the page itself says what it loads as, that counts.
-  const answered = ctx.method === 'POST' ? (ctx.state['script'] as Page['script']) : undefined;
-  const script = page.script ?? answered;
+  const loadsAgain = ctx.method === 'POST' && ctx.state['showsAgain'] === true;
+  const script = pageScript(addressOf(ctx));
   ctx.set({
     'Cache-Control': 'no-store',
-    'Content-Security-Policy': pagePolicy(redirectUri === undefined ? "'self'" : `'self' ${schemeOf(redirectUri)}`, script?.url),
+    'Content-Security-Policy': pagePolicy(redirectUri === undefined ? "'self'" : `'self' ${schemeOf(redirectUri)}`, script.url),
     'X-Frame-Options': 'DENY',
     'X-Content-Type-Options': 'nosniff',
     // With a stricter policy, browsers would not send the Origin header with a form.
     'Referrer-Policy': 'same-origin',
   });
   ctx.type = 'html';
-  ctx.body = pageText({ title, layout, main: answered ? html`<span data-loads-as="${ctx.path}"></span>${main}` : main, ...(script && { script }) });
+  ctx.body = pageText({ title, layout, main: loadsAgain ? html`<span data-loads-as="${ctx.path}"></span>${main}` : main, script });
 }
+
+/** Returns PUBLIC_URL. */
+const addressOf = ({ protocol, host }: PageContext): string => `${protocol}://${host}`;
 
 /**
  * Returns the scheme that `form-action` allows. Browsers check every redirect after a form against the policy of its page,
@@ -63,9 +65,12 @@ export const time = (at: Date): Html => html`<time datetime="${at.toISOString()}
 
 export const hidden = (proof: string): Html => html`<input type="hidden" name="proof" value="${proof}">`;
 
-/** What a form says about an error, above its fields. */
-export const alertOf = (error: string | undefined): Html | undefined =>
-  error === undefined ? undefined : html`<p class="error" id="error" role="alert">${error}</p>`;
+/** Copies the text of an element. The script shows it. */
+export const copyButton = (id: string): Html => html`<button type="button" data-copies="${id}" aria-live="polite" hidden>Copy</button>`;
+
+/** What a form says about an error, above its fields. @param hasFocus so that a long page opens at it */
+export const alertOf = (error: string | undefined, hasFocus = false): Html | undefined =>
+  error === undefined ? undefined : html`<p class="error" id="error" role="alert"${hasFocus ? html` tabindex="-1" autofocus` : undefined}>${error}</p>`;
 
 /** Attributes of the fields of a form after an error. */
 export const invalidAfter = (error: string | undefined): Html | undefined =>
@@ -217,7 +222,7 @@ const fieldNames: Readonly<Partial<Record<string, string>>> = { username: 'The u
 export function refuseForm(ctx: PageContext, next = 'Go back to the application and start again.'): void {
   ctx.status = 403;
   // Names the address: people open a shop of this machine by another one, too.
-  sendPage(ctx, messagePage('Request refused', `The form was not sent from a page of ${ctx.protocol}://${ctx.host}. ${next}`));
+  sendPage(ctx, messagePage('Request refused', `The form was not sent from a page of ${addressOf(ctx)}. ${next}`));
 }
 
 const statuses: Readonly<Partial<Record<string, number>>> = {
@@ -250,7 +255,7 @@ export function servePages(provider: Provider, matches: (path: string) => boolea
       await next();
       return;
     }
-    if (showsAgain) ctx.state['script'] = pageScript(provider.issuer);
+    ctx.state['showsAgain'] = showsAgain;
     try {
       await serve(ctx);
     } catch (error) {

@@ -237,8 +237,14 @@ const hashOfMail = (what: string): Buffer => sha256(`mail:${what}`);
 /** Names that differ only in case are one name. */
 export const hashOfName = (username: string): Buffer => sha256(`user:${usernameKey(username)}`);
 
+/** Says how long to wait. */
+export function minutesOf(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60);
+  return `${minutes} ${minutes === 1 ? 'minute' : 'minutes'}`;
+}
+
 const tooManyLogins = (retryAfterSeconds: number): DomainError =>
-  new DomainError('too-many-logins', 'Too many failed logins. Wait before you try again.', { retryAfter: retryAfterSeconds });
+  new DomainError('too-many-logins', `Too many failed logins. Try again in ${minutesOf(retryAfterSeconds)}.`, { retryAfter: retryAfterSeconds });
 
 const tooManyMails = (retryAfterSeconds: number): DomainError =>
-  new DomainError('too-many-mails', 'Too many mails were asked for. Look for those that were sent, or wait before you ask again.', { retryAfter: retryAfterSeconds });
+  new DomainError('too-many-mails', `Too many mails were asked for. Look for those that were sent, or ask again in ${minutesOf(retryAfterSeconds)}.`, { retryAfter: retryAfterSeconds });
