@@ -52,7 +52,7 @@ describe('the page "Your account"', () => {
         await check();
         await page.getByLabel('Name of the new key').fill('greenhouse');
         await page.getByRole('button', { name: 'Make an API key' }).click();
-        await page.getByRole('alert').getByText('must allow at least one thing').waitFor();
+        await page.getByRole('alert').getByText('Choose at least one thing that the key may do.').waitFor();
         await untilRefusalIsSeen(page);
         assert.equal(await page.getByLabel('Name of the new key').inputValue(), 'greenhouse');
         await check();

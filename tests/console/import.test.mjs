@@ -225,6 +225,7 @@ describe('a file of plants', () => {
     try {
       await page.locator('input[type=file]').setInputFiles(path);
       await page.getByText('2 lines would be left out.').waitFor();
+      await page.getByRole('alert', { name: 'Only the sheet “Plants” is read' }).getByText('Not read: “Info”.').waitFor();
       assert.deepEqual(await figuresOf(page), { New: '2', Changed: '0', Unchanged: '0', Refused: '2' });
       assert.equal(await page.getByText('The file sets the free units').count(), 0);
       await first.getByRole('row', { name: `4 Refused ${word} twice` }).getByText('The line has the same id as line 2.').waitFor();

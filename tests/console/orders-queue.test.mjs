@@ -247,6 +247,39 @@ describe('the orders as a work queue', () => {
     await visit.leave(/409|412/);
   });
 
+  test('spreads lines that are pasted into one field, and does not deny what may have been done', async () => {
+    const plantId = await newPlant(10, 'Pasted fern');
+    const ids = [await place(plantId), await place(plantId)];
+    for (const id of ids) await pay(id);
+    const visit = await chrome.visit(staff, { path: `/orders?tab=to-ship&plantId=${plantId}` });
+    const { page } = visit;
+    await page.getByText('2 orders', { exact: true }).waitFor();
+    const dialog = await beginShipping(page);
+    await dialog.getByLabel('Carrier').fill('Green Post');
+    const fields = dialog.getByRole('textbox', { name: /^Tracking number of order/ });
+    await fields.first().evaluate((field) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text/plain', 'LINE 1\r\nLINE 2\r\n');
+      field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+    });
+    await dialog.getByText('2 numbers are filled in.').waitFor();
+    assert.deepEqual([await fields.nth(0).inputValue(), await fields.nth(1).inputValue()], ['LINE 1', 'LINE 2']);
+    // The shop does it; no answer arrives.
+    await page.route('**/shipment', async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await dialog.getByRole('button', { name: 'Ship 2 orders' }).click();
+    await dialog.getByText('0 of 2 orders are shipped. Of 2 it is not known: try again, which changes none twice.').waitFor();
+    await dialog.getByText('Not known whether it is shipped.').first().waitFor();
+    assert.equal(await dialog.getByText(/[Nn]ot (changed|shipped)/).count(), 0);
+    await page.unroute('**/shipment');
+    await dialog.getByRole('button', { name: 'Try 2 orders again' }).click();
+    await dialog.getByText('2 of 2 orders are shipped.').waitFor();
+    assert.deepEqual((await Promise.all(ids.map(read))).map(({ trackingNumber }) => trackingNumber).sort(), ['LINE 1', 'LINE 2']);
+    await visit.leave(/ERR_FAILED|40[49]|412/);
+  });
+
   test('keeps what was typed, corrects a refused number in its row, and moves on when a scanner presses Enter', async () => {
     const plantId = await newPlant(10, 'Corrected fern');
     const ids = [await place(plantId), await place(plantId)];

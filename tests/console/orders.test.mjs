@@ -14,6 +14,27 @@ describe('the orders pages', () => {
   });
   after(() => chrome.close());
 
+  test('an order leads to the others of its basket, which one payment pays', async () => {
+    const plantId = await newPlant();
+    const { data: { id: basketId, orders } } = await admin.POST('/store/basket', { body: { lines: [{ plantId }, { plantId }], externalId: fresh('web'), metadata: { note: 'ring twice' } } });
+    const [one, other] = orders.map(({ id }) => id);
+    const visit = await chrome.visit(staff, { path: `/orders/${one}` });
+    const { page } = visit;
+    const details = page.getByRole('region', { name: 'Details' });
+    await details.getByText(`${basketId}, with `).waitFor();
+    await page.getByRole('button', { name: 'Report a payment' }).click();
+    await page.getByLabel('Reference').fill(fresh('pay'));
+    await page.getByRole('dialog').getByText(`Otherwise of all orders of basket ${basketId}`).waitFor();
+    await page.getByRole('button', { name: 'Report it' }).click();
+    await page.getByText(`The payment of basket ${basketId} is reported.`).first().waitFor();
+    await page.getByText('approved', { exact: true }).first().waitFor();
+    await details.getByRole('link', { name: String(other), exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: `Order ${other}` }).waitFor();
+    await page.getByText('approved', { exact: true }).first().waitFor();
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+
   test('an order can be paid, shipped and delivered', async () => {
     const id = await placeOrder(await newPlant(), 3);
     const visit = await chrome.visit(staff, { path: `/orders/${id}` });

@@ -1,7 +1,7 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 
 /**
- * A workbook as Excel saves it, with one sheet: texts are shared, numbers are not, empty cells are absent.
+ * A workbook as Excel saves it, with rows in the first of two sheets: texts are shared, numbers are not, empty cells are absent.
  * @param {readonly (readonly (string | number | undefined)[])[]} rows
  */
 export function workbookOf(rows) {
@@ -14,7 +14,7 @@ export function workbookOf(rows) {
   const main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"';
   const document = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
   return zip({
-    'xl/workbook.xml': `<workbook ${main} xmlns:r="${document}"><sheets><sheet name="Plants" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+    'xl/workbook.xml': `<workbook ${main} xmlns:r="${document}"><sheets><sheet name="Plants" sheetId="1" r:id="rId1"/><sheet name="Info" sheetId="2" r:id="rId2"/></sheets></workbook>`,
     'xl/_rels/workbook.xml.rels': `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="${document}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
     'xl/sharedStrings.xml': `<sst ${main}>${[...texts.keys()].map((text) => `<si><t xml:space="preserve">${escaped(text)}</t></si>`).join('')}</sst>`,
     'xl/worksheets/sheet1.xml': `<worksheet ${main}><sheetData>${sheet}</sheetData></worksheet>`,

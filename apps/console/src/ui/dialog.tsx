@@ -78,7 +78,7 @@ function Away(): ReactNode {
   const { connection } = useSession();
   const { isAway } = useCell(connection.state);
   const isOnline = useCell(connection.isOnline);
-  return <Text size="sm" fw={600} role="status" {...(isAway && { mb: 'sm' })}>{isAway && (isOnline ? 'The shop, or part of it, cannot be reached. What is not done yet waits.' : 'This computer has no network. What is not done yet waits.')}</Text>;
+  return <Text size="sm" fw={600} role="status" {...(isAway && { mb: 'sm' })}>{isAway && (isOnline ? 'The shop, or part of it, cannot be reached now.' : 'This computer has no network now.')}</Text>;
 }
 
 /** Closes the dialog around it. */

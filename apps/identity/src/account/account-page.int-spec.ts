@@ -168,7 +168,7 @@ describe('the page "Your account"', () => {
     const base = { proof: fields['proof']!, once: fields['once']!, ends: '' };
     const nothing = await send(browser, { fields: { ...base, name: 'greenhouse' } }, 'create-key');
     const text = await nothing.text();
-    expect([nothing.status, text]).toEqual([400, expect.stringContaining('must allow at least one thing')]);
+    expect([nothing.status, text]).toEqual([400, expect.stringContaining('Choose at least one thing that the key may do.')]);
     expect(text).toContain('value="greenhouse"');
     expect(text).toContain('<title>Error: Your account');
     expect(page.text).not.toContain('may write:users');

@@ -278,7 +278,7 @@ export class AccountPage implements HostedPages {
   private async createKey({ context, ctx, user, fields }: Submission): Promise<Outcome> {
     const [once = '', ends = ''] = [fields.get('once'), fields.get('ends')];
     const chosen = permissions.filter((one) => fields.has(`may ${one}`));
-    if (chosen.length === 0) throw invalidInput([{ pointer: '/permissions', detail: 'must allow at least one thing' }]);
+    if (chosen.length === 0) throw new CodedError('invalid-input', nothingChosen);
     const apiKey = { name: (fields.get('name') ?? '').trim(), permissions: chosen, ...(ends !== '' && { expiresAt: ends }) };
     const request = validated(CreateApiKey, { username: user.username, apiKey, address: ctx.ip });
     const sent = `${once} ${sha256(JSON.stringify(apiKey)).toString('base64url')}`;
@@ -340,6 +340,8 @@ function contextOf(ctx: PageContext, { user, sessionId }: Visitor): RpcContext {
 }
 
 const newRandom = (): string => randomBytes(32).toString('base64url');
+
+const nothingChosen = 'Choose at least one thing that the key may do.';
 
 /** What was wrong with the proof of who the visitor is. */
 function refusedProof({ password, code, passkey }: Pick<Shown, 'password' | 'code' | 'passkey'>, hasFactor: boolean): string {

@@ -206,11 +206,12 @@ ${form(view, html`<input type="hidden" name="id" value="${key.id}">\n<button nam
   );
   const wasTyped = refused?.section === 'api-keys';
   const checked = (one: Permission): Html | undefined => (wasTyped && refused.typed.has(`may ${one}`) ? html` checked` : undefined);
+  const wasChosen = permissions.some((one) => checked(one) !== undefined);
   const chosen = (at: string): Html | undefined => (wasTyped && isSameEnd(refused.typed.get('ends') ?? '', at) ? html` selected` : undefined);
   const fields = html`<input type="hidden" name="once" value="${typedIn(view, 'api-keys', 'once') ?? once}">
 <label for="key-name">Name of the new key</label>
-<input id="key-name" name="name" type="text" value="${typedIn(view, 'api-keys', 'name')}" maxlength="200" required${invalidIn(view, 'api-keys')}>
-<fieldset>
+<input id="key-name" name="name" type="text" value="${typedIn(view, 'api-keys', 'name')}" maxlength="200" required${wasChosen ? invalidIn(view, 'api-keys') : undefined}>
+<fieldset${wasChosen ? undefined : invalidIn(view, 'api-keys')}>
 <legend>What it may do</legend>
 ${permissions.map((one) => html`<label class="check"><input type="checkbox" name="may ${one}" value="yes"${checked(one)}> ${permissionMeanings[one]}</label>\n`)}</fieldset>
 <label for="key-ends">It ends</label>

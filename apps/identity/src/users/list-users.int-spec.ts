@@ -37,7 +37,7 @@ describe('listing users', () => {
   it('searches for the beginning of a username, name or last name, and for an e-mail address, whatever their case', async () => {
     const people = [{ username: 'p1', firstName: 'Анна', lastName: 'Иванова' }, { username: 'p2', lastName: 'de Vries', email: 'Jan@Shop.example' }, { username: 'de2', firstName: 'محمد', lastName: '<b>x' }];
     for (const one of people) await shop.register(one);
-    for (const [search, found] of [['Анна', ['p1']], ['Анна Ив', ['p1']], ['Иванова', ['p1']], ['de', ['de2', 'p2']], ['DE V', ['p2']], ['jan@shop.EXAMPLE', ['p2']], ['jan@', []], ['محمد', ['de2']], ['<b>', ['de2']], ['Vries', []], ['%', []]] as const) {
+    for (const [search, found] of [['Анна', ['p1']], ['иван', ['p1']], ['АННА ИВ', ['p1']], ['Анна Ив', ['p1']], ['Иванова', ['p1']], ['de', ['de2', 'p2']], ['DE V', ['p2']], ['jan@shop.EXAMPLE', ['p2']], ['jan@', []], ['محمد', ['de2']], ['<b>', ['de2']], ['Vries', []], ['%', []]] as const) {
       expect({ search, found: await named({ search }) }).toEqual({ search, found });
     }
     const { names, next } = await pageOf({ search: 'de', limit: 1 });

@@ -45,13 +45,14 @@ export interface UserFilter {
   readonly metadata: MetadataPairs | undefined;
 }
 
-/** SQL: a user's username, name, last name or e-mail address is what was searched for. @param key, text numbers of parameters */
-function isFoundBy(key: number, text: number): string {
-  const beginsWithText = (column: string): string => `${column} ~>=~ lower($${text}) AND ${column} ~<~ (lower($${text}) || '${lastCodePoint}')`;
-  return `username_key >= $${key} AND username_key < $${key} || '${lastCodePoint}'
-    OR ${beginsWithText(`lower(ltrim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')))`)}
-    OR ${beginsWithText('lower(last_name)')}
-    OR lower(email) = lower($${text})`;
+/** Text as names are written. A database with the locale C knows only the cases of ASCII, so each is searched for. */
+const casesOf = (text: string): string[] => [...new Set([text, text.toLowerCase(), text.toUpperCase(), text.toLowerCase().replaceAll(/(^|[\s-])(\p{L})/gu, (letter) => letter.toUpperCase())])];
+
+/** SQL: a user's username, name, last name or e-mail address is what was searched for. @param key, texts numbers of parameters */
+function isFoundBy(key: number, texts: readonly number[]): string {
+  const names = [`lower(ltrim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')))`, 'lower(last_name)'];
+  const conditions = names.flatMap((column) => texts.map((text) => `${column} ~>=~ lower($${text}) AND ${column} ~<~ (lower($${text}) || '${lastCodePoint}')`));
+  return [`username_key >= $${key} AND username_key < $${key} || '${lastCodePoint}'`, ...conditions, `lower(email) = lower($${texts[0]})`].join(' OR ');
 }
 
 /** Returns users in the order of their names, one more than the page holds. */
@@ -75,7 +76,7 @@ export function listUsers(db: Reader, { q, search, role, externalId, metadata }:
     // OFFSET keeps Postgres from reading users by name until it has found enough of them.
     from = `(SELECT * FROM users WHERE metadata @> $${values.push(JSON.stringify(metadata))}::jsonb OFFSET 0) AS users`;
   }
-  if (search !== undefined) where += ` AND (${isFoundBy(values.push(usernameKey(search)), values.push(search))})`;
+  if (search !== undefined) where += ` AND (${isFoundBy(values.push(usernameKey(search)), casesOf(search).map((text) => values.push(text)))})`;
   const text = `SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY username_key LIMIT $4`;
   // A search is planned each time: that of a rare name reads the names' indexes, that of a frequent one the order of the page.
   return db.query(search === undefined ? { name, text } : text, values);

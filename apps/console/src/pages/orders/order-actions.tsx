@@ -96,16 +96,22 @@ const doneWith = (draft: Pick<Draft<object>, 'clear'>, onClose: () => void) => (
 };
 
 function PayDialog({ order, seen, onClose }: DialogProps): ReactNode {
-  const draft = useDraft<{ outcome: 'succeeded' | 'failed'; reference: string }>(`pay order ${order.id}`, { outcome: 'succeeded', reference: '' });
-  const { outcome, reference } = draft.value;
-  const path = { orderId: order.id };
-  const pay = useOrderAction(order, `The payment of order ${order.id} is reported.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/payment', { params: { path }, body: { outcome, reference: reference.trim() } }));
+  const draft = useDraft<{ outcome: 'succeeded' | 'failed'; reference: string; isAlone: boolean }>(`pay order ${order.id}`, { outcome: 'succeeded', reference: '', isAlone: false });
+  const { outcome, reference, isAlone } = draft.value;
+  const { id: orderId, basketId } = order;
+  const pay = useOrderAction(order, basketId === undefined || isAlone ? `The payment of order ${orderId} is reported.` : `The payment of basket ${basketId} is reported.`, doneWith(draft, onClose), async (shop) => {
+    const body = { outcome, reference: reference.trim() };
+    if (basketId === undefined || isAlone) return shop.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body });
+    const { data: { orders } } = await shop.POST('/store/basket/{basketId}/payment', { params: { path: { basketId } }, body });
+    return { data: orders.find(({ id }) => id === orderId) ?? order };
+  });
   return (
     <FormDialog title={`Payment of order ${order.id}`} draft={draft} action="Report it" isBusy={pay.isPending} error={pay.error} onSubmit={() => pay.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
       {order.status === 'cancelled' && <Text size="sm">The order is cancelled. Reporting a payment that succeeded creates a refund.</Text>}
       <SegmentedControl aria-label="Outcome" value={outcome} onChange={(value) => draft.change({ outcome: value === 'failed' ? 'failed' : 'succeeded' })} data={[{ value: 'succeeded', label: 'It succeeded' }, { value: 'failed', label: 'It failed' }]} />
       <TextInput label="Reference" description="The payment provider’s id of this payment. A payment that is reported twice counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => draft.change({ reference: value })} error={faultOf(pay.error, 'reference')} />
+      {basketId !== undefined && <Checkbox label={`It is of order ${orderId} alone`} description={`Otherwise of all orders of basket ${basketId}: one reference pays one order or one basket.`} checked={isAlone} onChange={({ currentTarget: { checked } }) => draft.change({ isAlone: checked })} />}
       {outcome === 'failed' && <Text size="sm">The order keeps its {counted(order.quantity, 'unit')} and can be paid until it expires.</Text>}
     </FormDialog>
   );
@@ -125,7 +131,7 @@ function ShipDialog({ order, seen, onClose }: DialogProps): ReactNode {
     return shop.POST('/store/order/{orderId}/shipment', { params: { path, header: found.etag === undefined ? {} : { 'If-Match': found.etag } }, body });
   });
   return (
-    <FormDialog title={`Shipment of order ${order.id}`} draft={draft} action="Ship" isBusy={ship.isPending} error={ship.error} isPossible={order.status === 'approved'} onSubmit={() => ship.mutate()} onClose={onClose}>
+    <FormDialog title={`Shipment of order ${order.id}`} draft={draft} action={seen.carrier === undefined ? 'Ship' : 'Correct the shipment'} isBusy={ship.isPending} error={ship.error} isPossible={order.status === 'approved'} onSubmit={() => ship.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
       <TextInput label="Carrier" required data-autofocus value={carrier} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ carrier: value })} error={faultOf(ship.error, 'carrier')} />
       <TextInput label="Tracking number" required value={trackingNumber} onFocus={selectAll} onChange={({ currentTarget: { value } }) => draft.change({ trackingNumber: value })} error={faultOf(ship.error, 'trackingNumber')} />

@@ -74,19 +74,23 @@ function RemoveFactor({ user: { username, role }, factor: { id: factorId, kind, 
   );
 }
 
-function SendLink({ user: { username, email, emailVerified }, onClose }: { readonly user: User; readonly onClose: () => void }): ReactNode {
+/** Links go to verified addresses only: another one gets the mail that verifies it. */
+function SendLink({ user: { username, email = '', emailVerified = false }, onClose }: { readonly user: User; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
+  const what = emailVerified ? 'A link' : 'The verification';
   const send = useChange({
-    mutationFn: () => shop.POST('/recovery', { body: { username } }),
+    mutationFn: () => (emailVerified ? shop.POST('/recovery', { body: { username } }) : shop.POST('/user/{username}/emailVerification', { params: { path: { username } } })),
     onSuccess: () => {
-      sayDone(`A link was sent to ${email}.`);
+      sayDone(`${what} was sent to ${email}.`);
       onClose();
     },
   });
-  const canReceive = emailVerified === true;
   return (
-    <ConfirmDialog title="Send a link for a new password?" action="Send the link" color="green" isOpen isBusy={send.isPending} isPossible={canReceive} error={send.error} onConfirm={() => send.mutate()} onClose={onClose}>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>{canReceive ? `It goes to ${email}, and works once within 15 minutes.` : `${username} has no verified e-mail address, so no link can be sent.`}</Text>
+    <ConfirmDialog title="Send a link for a new password?" action={emailVerified ? 'Send the link' : 'Send the verification again'} color="green" isOpen isBusy={send.isPending} isPossible={email !== ''} error={send.error} onConfirm={() => send.mutate()} onClose={onClose}>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {emailVerified && `It goes to ${email}, and works once within 15 minutes.`}
+        {!emailVerified && (email === '' ? `${username} has no e-mail address, so no link can be sent.` : `${email} is not verified, so no link can be sent to it. Once ${username} has verified it, send the link.`)}
+      </Text>
     </ConfirmDialog>
   );
 }

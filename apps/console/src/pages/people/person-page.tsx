@@ -30,7 +30,7 @@ export function PersonPage(): ReactNode {
 function Person({ username }: { readonly username: string }): ReactNode {
   const { data: seen, error, isPending } = useUser(username);
   const [isDeleting, { open, close }] = useDisclosure();
-  const facts = seen ? [`${seen.user.firstName ?? ''} ${seen.user.lastName ?? ''}`.trim(), seen.user.email, seen.user.phone].filter(Boolean).join(' · ') : '';
+  const facts = seen ? [`${seen.user.firstName ?? ''} ${seen.user.lastName ?? ''}`.trim(), seen.user.email && `${seen.user.email}${seen.user.emailVerified === true ? '' : ' (not verified)'}`, seen.user.phone].filter(Boolean).join(' · ') : '';
   const back = <Anchor renderRoot={(props) => <Link to="/people" search={leftPeople.get()} {...props} onClick={goBack} />} size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>;
   const didWhat = <AnchorLink to="/people" search={{ tab: 'audit', by: username }} size="sm">What they did</AnchorLink>;
   return (

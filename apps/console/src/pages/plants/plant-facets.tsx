@@ -40,7 +40,7 @@ export function PlantFacets({ filter, onChange }: { readonly filter: PlantFilter
           </Stack>
         </Checkbox.Group>
       </Facet>
-      <Choices label="Category" counts={byCategory.data?.category ?? []} chosen={filter.category === undefined ? [] : [filter.category]}>
+      <Choices label="Category" counts={byCategory.data?.category ?? []} chosen={filter.category === undefined ? [] : [filter.category]} isComplete={byCategory.data?.complete}>
         {(values) => (
           <Radio.Group value={filter.category ?? ''} onChange={(category) => onChange({ category: category === '' ? undefined : category })}>
             <Stack gap={6}>
@@ -50,7 +50,7 @@ export function PlantFacets({ filter, onChange }: { readonly filter: PlantFilter
           </Radio.Group>
         )}
       </Choices>
-      <Choices label="Tags" counts={byTags.data?.tags ?? []} chosen={filter.tags ?? []}>
+      <Choices label="Tags" counts={byTags.data?.tags ?? []} chosen={filter.tags ?? []} isComplete={byTags.data?.complete}>
         {(values) => (
           <Checkbox.Group value={[...(filter.tags ?? [])]} onChange={(tags) => onChange({ tags })}>
             <Stack gap={6}>
@@ -71,16 +71,17 @@ const Facet = ({ label, children }: { readonly label: string; readonly children:
 );
 
 /** The most frequent values, and selected ones that no plant has. */
-function Choices({ label, counts, chosen, children }: { readonly label: string; readonly counts: readonly Count[]; readonly chosen: readonly string[]; readonly children: (values: readonly Count[]) => ReactNode }): ReactNode {
+function Choices({ label, counts, chosen, isComplete = true, children }: { readonly label: string; readonly counts: readonly Count[]; readonly chosen: readonly string[]; readonly isComplete?: boolean | undefined; readonly children: (values: readonly Count[]) => ReactNode }): ReactNode {
   const [showsAll, setShowsAll] = useState(false);
   const missing = chosen.filter((one) => !counts.some(({ value }) => value === one)).map((value) => ({ value, plants: 0 }));
   const all = [...missing, ...counts];
   const shown = showsAll ? all : all.filter(({ value }, index) => index < firstShown || chosen.includes(value));
-  if (all.length === 0) return null;
+  if (all.length === 0 && isComplete) return null;
   return (
     <Facet label={label}>
       {children(shown)}
       {all.length > shown.length && <Button variant="subtle" size="compact-xs" mt={6} onClick={() => setShowsAll(true)}>{formatNumber(all.length - shown.length)} more</Button>}
+      {!isComplete && <Text size="xs" c="dimmed" mt={6}>Only those of the newest plants. The search finds others, too.</Text>}
     </Facet>
   );
 }

@@ -131,7 +131,7 @@ export function DeliveryTime({ figures: { perMinute, isRead }, isFailed }: { rea
       {last === undefined && !isRead ? (
         isFailed ? <Text size="sm" c="dimmed">Unknown</Text> : <Skeleton h={height} />
       ) : last === undefined ? (
-        <Text size="sm" c="dimmed">No order has been delivered since you first looked at Today. Deliveries appear here as they happen.</Text>
+        <Text size="sm" c="dimmed">No order has been delivered since this page was loaded. Deliveries appear here as they happen.</Text>
       ) : (
         <Chart><Line data={data} height={height} label={label} /></Chart>
       )}

@@ -1,7 +1,7 @@
 import { Button, Checkbox, Group, Progress, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { IconPrinter } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
-import { type KeyboardEvent, memo, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react';
+import { type ClipboardEvent, type KeyboardEvent, memo, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { LostPermissions } from '../../../auth/permissions.js';
 import { useCell, useMay } from '../../../auth/session.js';
 import { Dialog, ResultActions } from '../../../ui/dialog.js';
@@ -54,14 +54,27 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
   const changed = rows.filter(({ state }) => state === 'done').map(({ order }) => order);
   const done = changed.length;
   const failed = rows.filter(({ state }) => state === 'failed').length;
+  const unknown = rows.filter(({ state }) => state === 'unknown').length;
   const open = rows.filter(({ state, isFinal = false }) => state !== 'done' && !isFinal).map(({ order }) => order.id);
   const hasResult = isBegun && !isRunning;
   const needed = kind === 'cancel' ? 'manage:orders' : 'write:shipments';
   const isForbidden = !useMay(needed) && hasResult && failed > 0;
   const mayRetry = open.length > 0 && !isForbidden;
   // What was refused comes first.
-  const shown = hasResult ? [...rows].sort((one, other) => Number(other.state === 'failed') - Number(one.state === 'failed')) : rows;
+  const shown = hasResult ? [...rows].sort((one, other) => Number(hasNot(other)) - Number(hasNot(one))) : rows;
   const all = counted(rows.length, 'order');
+  const [pasted, setPasted] = useState('');
+  /** Lines of a spreadsheet that are pasted into one field are for it and those below. */
+  const pasteLines = (event: ClipboardEvent<HTMLElement>): void => {
+    const text = event.clipboardData.getData('text');
+    const { target } = event;
+    if (!(target instanceof HTMLInputElement) || !/\S\s*\n\s*\S/.test(text)) return;
+    event.preventDefault();
+    const below = shown.map(({ order }) => order.id).filter((id) => open.includes(id));
+    const { numbers, faults } = readTrackingList(text, below.slice(below.indexOf(Number(target.name))));
+    setNumbers(numbers);
+    setPasted([`${counted(Object.keys(numbers).length, 'number is', 'numbers are')} filled in.`, ...faults].join(' '));
+  };
   const close = (): void => {
     if (isRunning) return;
     onClose(isBegun ? open : undefined);
@@ -94,12 +107,13 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
               <Checkbox label="Their units can be sold again" description="If not, those of paid orders are written off." checked={change.restock} onChange={({ currentTarget: { checked } }) => draft.change({ restock: checked })} />
             </>
           )}
-          {isBegun && <Progress value={((done + failed) / rows.length) * 100} color={failed > 0 ? 'orange' : 'green'} aria-label="Orders that have a result" />}
-          <Text size="sm" role="status" fw={500}>{isBegun ? resultText({ done, failed, count: rows.length, isRunning, word: words[kind].done }) : ''}</Text>
+          {isBegun && <Progress value={((done + failed + unknown) / rows.length) * 100} color={failed + unknown > 0 ? 'orange' : 'green'} aria-label="Orders that have a result" />}
+          <Text size="sm" role="status" fw={500}>{isBegun ? resultText({ done, failed, unknown, count: rows.length, isRunning, word: words[kind].done }) : ''}</Text>
           {isForbidden && <ProblemAlert error={new LostPermissions([needed])} />}
-          <ul className={classes['rows']} aria-label="Orders" tabIndex={0} onKeyDown={toNextField}>
+          <ul className={classes['rows']} aria-label="Orders" tabIndex={0} onKeyDown={toNextField} onPaste={pasteLines}>
             {shown.map((row) => <Row key={row.order.id} row={row} {...(kind === 'ship' && { number: numberOf(row), onNumbers: setNumbers })} done={words[kind].done} />)}
           </ul>
+          <Text size="sm" role="status" style={{ overflowWrap: 'anywhere' }}>{isBegun ? '' : pasted}</Text>
           <ResultActions isBegun={isBegun} isRunning={isRunning}>
             {isRunning ? <Button variant="default" onClick={() => run.stop()}>Stop</Button> : <Button variant="default" onClick={close}>{isBegun ? 'Close' : 'Back'}</Button>}
             {kind === 'ship' && done > 0 && !isRunning && <Button {...(mayRetry && { variant: 'default' })} leftSection={<IconPrinter size={16} />} data-autofocus onClick={() => setPrinting(true)}>Print for {done === rows.length ? all : `the ${counted(done, 'order')} shipped`}</Button>}
@@ -120,9 +134,11 @@ function toNextField(event: KeyboardEvent<HTMLElement>): void {
   next?.focus();
 }
 
-function resultText({ done, failed, count, isRunning, word }: { readonly done: number; readonly failed: number; readonly count: number; readonly isRunning: boolean; readonly word: string }): string {
-  const refused = failed === 0 ? '' : ` ${counted(failed, 'was', 'were')} not changed: each says why.`;
-  return `${done + failed < count && !isRunning ? 'Stopped. ' : ''}${formatNumber(done)} of ${counted(count, 'order')} ${done === 1 || count === 1 ? 'is' : 'are'} ${word}.${refused}`;
+const hasNot = ({ state }: BulkRow): boolean => state === 'failed' || state === 'unknown';
+
+function resultText({ done, failed, unknown, count, isRunning, word }: { readonly done: number; readonly failed: number; readonly unknown: number; readonly count: number; readonly isRunning: boolean; readonly word: string }): string {
+  const refused = `${failed === 0 ? '' : ` ${counted(failed, 'was', 'were')} not changed: each says why.`}${unknown === 0 ? '' : ` Of ${formatNumber(unknown)} it is not known: try again, which changes none twice.`}`;
+  return `${done + failed + unknown < count && !isRunning ? 'Stopped. ' : ''}${formatNumber(done)} of ${counted(count, 'order')} ${done === 1 || count === 1 ? 'is' : 'are'} ${word}.${refused}`;
 }
 
 const Row = memo(function Row({ row: { order, state, isFinal, why, requestId }, number, onNumbers, done }: {
@@ -137,10 +153,11 @@ const Row = memo(function Row({ row: { order, state, isFinal, why, requestId }, 
     <li className={classes['row']} data-state={state}>
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>Order {id} · {counted(quantity, 'unit')} of <bdi>{plant?.name ?? `plant ${plantId}`}</bdi></Text>
       {/* What is typed or scanned replaces the number that is there. */}
-      {number !== undefined && <TextInput size="xs" aria-label={`Tracking number of order ${id}`} required readOnly={state === 'done' || state === 'running' || isFinal} onFocus={({ currentTarget }) => currentTarget.select()} value={number} onChange={({ currentTarget: { value } }) => onNumbers?.({ [id]: value })} />}
-      <Text size="sm" c={state === 'failed' ? 'red' : 'dimmed'} className={classes['result'] ?? ''}>
+      {number !== undefined && <TextInput size="xs" name={String(id)} aria-label={`Tracking number of order ${id}`} required readOnly={state === 'done' || state === 'running' || isFinal} onFocus={({ currentTarget }) => currentTarget.select()} value={number} onChange={({ currentTarget: { value } }) => onNumbers?.({ [id]: value })} />}
+      <Text size="sm" c={state === 'failed' || state === 'unknown' ? 'red' : 'dimmed'} className={classes['result'] ?? ''}>
         {state === 'running' && '…'}
         {state === 'done' && done}
+        {state === 'unknown' && <>Not known whether it is {done}. {why}</>}
         {state === 'failed' && <>{isFinal ? 'Left as it is.' : `Not ${done}.`} {why}{requestId !== undefined && <Text span size="xs" c="dimmed"> Request {requestId}</Text>}</>}
       </Text>
     </li>

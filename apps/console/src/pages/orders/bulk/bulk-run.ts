@@ -17,7 +17,8 @@ export interface BulkChange {
 export interface BulkRow {
   /** As it was selected; once it is shipped, with the shipment. */
   readonly order: Order;
-  readonly state: 'waiting' | 'running' | 'done' | 'failed';
+  /** Unknown: no answer came. */
+  readonly state: 'waiting' | 'running' | 'done' | 'failed' | 'unknown';
   /** Why it failed. */
   readonly why?: string;
   /** Its present state refuses the change, and would again. */
@@ -95,7 +96,8 @@ export class BulkRun extends RowRun<BulkRow> {
       if (error instanceof Refusal) return { order, state: 'failed', isFinal: true, why: error.message };
       if (error instanceof ShopProblem && refusals.some((code) => error.is(code))) return { order, state: 'failed', isFinal: true, why: await this.stateNow(order) };
       const { what, faults, requestId } = problemText(error);
-      return { order, state: 'failed', why: faults[0] === undefined ? shortText(error) : `${what} ${faults[0].detail}`, ...(requestId !== undefined && { requestId }) };
+      const state = error instanceof ShopError && error.outcome === 'unknown' ? 'unknown' : 'failed';
+      return { order, state, why: faults[0] === undefined ? shortText(error) : `${what} ${faults[0].detail}`, ...(requestId !== undefined && { requestId }) };
     }
   }
 

@@ -1,6 +1,6 @@
 import { BadFile, type Column, columnOf, type Format, markOf, plantsOf, type Reading, type Row, rowsOf, type SourceLine, sourceLines } from '../../../../../../tools/plants/csv.mjs';
 import { chunksOf } from './pieces.js';
-import { readWorkbook } from './workbook.js';
+import { readWorkbook, type Sheet } from './workbook.js';
 
 /** How a CSV file or workbook is read. */
 export interface PlantReading extends Reading {
@@ -32,8 +32,8 @@ export class PlantFile {
     readonly format: Format,
     /** The encoding that the file itself names. */
     readonly mark: string | undefined,
-    /** Of a workbook: the rows of its first sheet. */
-    private readonly sheet: readonly Row[] | undefined,
+    /** Of a workbook. */
+    readonly sheet: Sheet | undefined,
   ) {}
 
   /** @throws BadFile */
@@ -59,9 +59,10 @@ export class PlantFile {
       yield* rowsOf(this.bytes(signal, onPart), reading);
       return;
     }
-    for (const [index, row] of this.sheet.entries()) {
+    const { rows } = this.sheet;
+    for (const [index, row] of rows.entries()) {
       signal.throwIfAborted();
-      onPart((index + 1) / this.sheet.length);
+      onPart((index + 1) / rows.length);
       yield row;
     }
   }

@@ -92,6 +92,7 @@ function Columns({ preview, state: { file, columns, encoding, separator, tagSepa
           <Select label="Separator" w={160} allowDeselect={false} data={separators.some(({ value }) => value === separator) ? separators : [...separators, { value: separator, label: separator }]} value={separator} onChange={(chosen) => chosen !== null && void preview.open({ ...(file.mark === undefined && { encoding }), separator: chosen })} />
         </Group>
       )}
+      {file?.sheet !== undefined && file.sheet.others.length > 0 && <Alert color="yellow" variant="light" mb="md" title={`Only the sheet “${file.sheet.name}” is read`}>Not read: {file.sheet.others.map((name) => `“${name}”`).join(', ')}. To import another one, make it the first.</Alert>}
       {columns.some(({ holds }) => holds === 'tags') && <Select label="Several tags are separated by" mb="md" w={230} allowDeselect={false} data={tagSeparators} value={tagSeparator} onChange={(chosen) => chosen !== null && void preview.separateTagsBy(chosen)} />}
       <Table layout="fixed" aria-label="Columns">
         <Table.Thead>

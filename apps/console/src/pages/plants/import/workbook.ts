@@ -4,18 +4,29 @@ import { BadFile, type Row } from '../../../../../../tools/plants/csv.mjs';
 /** Bytes of a workbook's part at most: a small file can be unpacked to a huge one. */
 const mostBytes = 64 * 1024 * 1024;
 
-/** Returns the rows of a workbook's first sheet (.xlsx), as the texts and numbers that its cells store. @throws BadFile */
-export function readWorkbook(bytes: Uint8Array): Row[] {
+/** A workbook's first sheet. */
+export interface Sheet {
+  readonly name: string;
+  /** Names of those that are not read. */
+  readonly others: readonly string[];
+  /** The texts and numbers that its cells store. */
+  readonly rows: readonly Row[];
+}
+
+/** Reads a workbook (.xlsx). @throws BadFile */
+export function readWorkbook(bytes: Uint8Array): Sheet {
   const parts = unpacked(bytes);
   const workbook = parse(parts, 'xl/workbook.xml');
-  const relation = workbook && all(workbook, 'sheet')[0]?.getAttributeNS(relations, 'id');
+  const sheets = workbook ? all(workbook, 'sheet') : [];
+  const relation = sheets[0]?.getAttributeNS(relations, 'id');
   const related = parse(parts, 'xl/_rels/workbook.xml.rels');
   const target = related && all(related, 'Relationship').find((one) => one.getAttribute('Id') === relation)?.getAttribute('Target');
   const sheet = target === undefined || target === null ? undefined : parse(parts, target.startsWith('/') ? target.slice(1) : `xl/${target}`);
   if (!sheet) throw new BadFile('This is no workbook of Excel. Save the table as .xlsx, or as “CSV UTF-8”.');
   const shared = parse(parts, 'xl/sharedStrings.xml');
   const texts = shared ? all(shared, 'si').map(textOf) : [];
-  return all(sheet, 'row').map((row, index) => {
+  const [name = '', ...others] = sheets.map((one) => one.getAttribute('name') ?? '');
+  const rows = all(sheet, 'row').map((row, index) => {
     const cells: string[] = [];
     for (const [position, cell] of all(row, 'c').entries()) {
       const column = columnOf(cell.getAttribute('r')) ?? position;
@@ -26,6 +37,7 @@ export function readWorkbook(bytes: Uint8Array): Row[] {
     }
     return { number: Number(row.getAttribute('r') ?? index + 1), cells, separator: '\t' };
   });
+  return { name, others, rows };
 }
 
 const relations = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
