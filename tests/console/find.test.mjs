@@ -73,6 +73,25 @@ describe('the palette', () => {
     await visit.leave();
   });
 
+  test('finds a plant by its external id, in the list too, and its page shows it', async () => {
+    const [name, externalId] = [fresh('Numbered palm'), fresh('ART')];
+    const { data: { id } } = await admin.POST('/plant', { body: { name, externalId } });
+    const visit = await chrome.visit(demoAdmin);
+    const { page } = visit;
+    const field = await openPalette(page);
+    await field.fill(externalId);
+    await offer(page, 'Plants', name).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText(`Plant ${id} · external id ${externalId}`).waitFor();
+    await page.goto(`${page.url().replace(/\/plants.*/, '')}/plants?q=${externalId}`);
+    await page.getByText(`External id ${externalId}: ${name}`).waitFor();
+    assert.equal(await page.getByText('No plant matches').count(), 0);
+    await page.getByLabel('Search', { exact: true }).fill(String(id));
+    await page.getByText(`Plant ${id}: ${name}`).getByRole('link').click();
+    await heading(page, name).waitFor();
+    await visit.leave();
+  });
+
   test('opens pages and begins actions, by keyboard alone', async () => {
     const name = fresh('Palette palm');
     const plantId = await newPlant(5, name);

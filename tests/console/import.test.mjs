@@ -360,6 +360,11 @@ describe('a file of plants', () => {
     await choose(page, 'old.xls', Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1]));
     await page.getByText('This is a workbook of an old Excel.').waitFor();
     await again();
+    for (const begin of ['%PDF-1.7\n', '\x89PNG\r\n\x1a\n', '\xff\xd8\xff\xe0\0\x10JFIF']) {
+      await choose(page, 'list.csv', Buffer.from(begin, 'latin1'));
+      await page.getByText('This file is no list of plants: its content is no text.').waitFor();
+      await again();
+    }
     await choose(page, 'broken.xlsx', workbookOf([['name'], ['Fern']]).subarray(0, 300));
     await page.getByText('This workbook is damaged.').waitFor();
     assert.deepEqual(await namesOf(word), []);

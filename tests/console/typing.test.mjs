@@ -164,6 +164,7 @@ describe('what is typed', () => {
     await page.keyboard.type('NEW-2');
     await page.keyboard.press('Enter');
     await page.getByRole('region', { name: 'Details' }).getByText('NEW-2', { exact: true }).waitFor();
+    await page.getByRole('region', { name: 'Timeline' }).getByText('Shipment corrected').waitFor();
     await visit.leave();
   });
 });

@@ -130,6 +130,7 @@ async function startStoreAlone() {
     rpc: new RpcClient(nats, 'store', logger),
     metrics: createMetrics('store'),
     readiness: new Readiness(),
+    commands: new Map(),
     beforeClosePhases: [],
     closePhases: [],
     async useDatabase(/** @type {import('../../../libs/platform/dist/postgres/database.js').DatabaseSettings} */ settings) {

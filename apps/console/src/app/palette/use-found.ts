@@ -1,19 +1,17 @@
-import { ShopProblem, type Shop } from '@plant-shop/client';
+import type { Shop } from '@plant-shop/client';
 import { IconArrowRight, IconLeaf, IconPackage, IconUser, IconWebhook } from '@tabler/icons-react';
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useMay, useShop } from '../../auth/session.js';
 import type { Plant } from '../../pages/plants/plant-filter.js';
+import { numberedPlants } from '../../pages/plants/plants-queries.js';
 import type { User } from '../../pages/people/people-reads.js';
 import type { Webhook } from '../../pages/webhooks/webhook-reads.js';
 import { type Order, stateOf } from '../../shop/day.js';
 import { nextCursor } from '../../ui/next-cursor.js';
-import { wholeNumber } from '../../ui/whole-number.js';
 import { type Go, isMeant, isSame, type Offer, type OfferGroup } from './offers.js';
 
 /** Shown of each kind. */
 const most = 5;
-/** Of a username, as long as the shop compares. */
-const longestName = 64;
 
 interface FoundRows<Row> {
   readonly rows: readonly Row[];
@@ -41,7 +39,7 @@ export function useFound(words: string, { go, onPlant }: {
   const isWanted = words !== '' && !onPlant;
   const orders = useSearch(useMay('read:orders', 'write:orders') && isWanted, ['orders', 'found', words, seesAll], (signal) => ordersOf(shop, words, seesAll, signal));
   const plants = useSearch(useMay('write:plants', 'write:stock') && words !== '', ['plants', 'found', words], (signal) => plantsOf(shop, words, signal));
-  const users = useSearch(useMay('write:users') && isWanted && words.length <= longestName, ['users', 'found', words], (signal) => usersOf(shop, words, signal));
+  const users = useSearch(useMay('write:users') && isWanted, ['users', 'found', words], (signal) => usersOf(shop, words, signal));
   const webhooks = useSearch(useMay('webhooks') && isWanted, ['webhooks', 'found', seesAllWebhooks], (signal) => webhooksOf(shop, seesAllWebhooks, signal));
 
   const all = (what: string, key: string, isMore: boolean | undefined, run: () => void): readonly Offer[] => (isMore === true && !onPlant ? [{ key, label: `All ${what} that match`, icon: IconArrowRight, run }] : []);
@@ -97,21 +95,9 @@ async function ordersOf(shop: Shop, q: string, seesAll: boolean, signal: AbortSi
   return { rows: data, isMore: nextCursor(response) !== undefined };
 }
 
-/** By words of the name, or by the number. */
 async function plantsOf(shop: Shop, q: string, signal: AbortSignal): Promise<FoundRows<Plant>> {
-  const plantId = wholeNumber(q, { min: 1 });
-  const [{ data, response }, numbered] = await Promise.all([shop.GET('/plant/search', { params: { query: { q, limit: most } }, signal }), plantId === undefined ? [] : plantOf(shop, plantId, signal)]);
-  return { rows: [...numbered, ...data.filter(({ id }) => id !== plantId)], isMore: nextCursor(response) !== undefined };
-}
-
-/** @returns none if there is no such plant */
-async function plantOf(shop: Shop, plantId: number, signal: AbortSignal): Promise<readonly Plant[]> {
-  try {
-    return [(await shop.GET('/plant/{plantId}', { params: { path: { plantId } }, signal })).data];
-  } catch (error) {
-    if (error instanceof ShopProblem && error.status === 404) return [];
-    throw error;
-  }
+  const [{ data, response }, numbered] = await Promise.all([shop.GET('/plant/search', { params: { query: { q, limit: most } }, signal }), numberedPlants(shop, q, signal)]);
+  return { rows: [...numbered, ...data.filter(({ id }) => numbered.every((one) => one.id !== id))], isMore: nextCursor(response) !== undefined };
 }
 
 async function usersOf(shop: Shop, q: string, signal: AbortSignal): Promise<FoundRows<User>> {

@@ -43,7 +43,7 @@ export function OrderTimeline({ orderId, entries, error }: { readonly orderId: n
       {entries && (
         <Timeline active={entries.length - 1} bulletSize={18} lineWidth={2} style={{ overflowWrap: 'anywhere' }}>
           {entries.map((entry, n) => (
-            <Timeline.Item key={n} color={entry.reason === 'note' ? 'yellow' : (statusColors[entry.newStatus] ?? 'gray')} title={<Text fw={500} size="sm">{titleOf(entry)}</Text>}>
+            <Timeline.Item key={n} color={entry.reason === 'note' ? 'yellow' : (statusColors[entry.newStatus] ?? 'gray')} title={<Text fw={500} size="sm">{titleOf(entry, entries.slice(0, n).some(({ reason }) => reason === 'shipped'))}</Text>}>
               {entry.note !== undefined && <Text size="sm" style={{ whiteSpace: 'pre-wrap' }}>{entry.note}</Text>}
               <Text size="sm" c="dimmed"><Time at={entry.at} /> · by {actorOf(entry, clientId)}</Text>
               {entry.carrier !== undefined && <Text size="sm">{entry.carrier}, <Text span inherit ff="monospace">{entry.trackingNumber}</Text></Text>}
@@ -56,7 +56,9 @@ export function OrderTimeline({ orderId, entries, error }: { readonly orderId: n
   );
 }
 
-export function titleOf({ reason, newStatus, owner }: TimelineEntry): string {
+/** @param wasShipped before this entry */
+export function titleOf({ reason, newStatus, owner }: TimelineEntry, wasShipped = false): string {
+  if (reason === 'shipped' && wasShipped) return 'Shipment corrected';
   if (reason === 'transferred') return owner === undefined ? 'Transferred' : `Transferred to ${owner}`;
   return steps[reason] ?? (newStatus === 'cancelled' ? `Cancelled: ${reason.replace(/^cancelled: /, '')}` : reason);
 }

@@ -38,7 +38,7 @@ export function PlantPage(): ReactNode {
   return (
     <UnlessGone error={plant.error} gone={other}>
       {back}
-      <PageHeader title={value.name} text={`Plant ${String(value.id)}`}>
+      <PageHeader title={value.name} text={`Plant ${String(value.id)}${value.externalId === undefined ? '' : ` · external id ${value.externalId}`}`}>
         {mayWrite && <DeletePlant plant={plant.data} />}
       </PageHeader>
       <ProblemAlert error={plant.error} title="The plant could not be refreshed" />

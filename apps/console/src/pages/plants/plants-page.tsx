@@ -4,11 +4,12 @@ import { IconFilter, IconLeaf, IconPlus, IconSearch, IconUpload } from '@tabler/
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useMay } from '../../auth/session.js';
+import { AnchorLink } from '../../ui/anchor-link.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
 import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
-import { tooLong, useFilters, useTypedFilter } from '../../ui/page-search.js';
+import { mostSearched, tooLong, useFilters, useTypedFilter } from '../../ui/page-search.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SavedViews } from '../../ui/saved-views.js';
 import { ExportMenu } from './export/export-menu.js';
@@ -16,7 +17,7 @@ import { isFiltered, sortOf } from './changed-filter.js';
 import { type PlantFilter, plantSorts, readPlantFilter } from './plant-filter.js';
 import { PlantFacets } from './plant-facets.js';
 import { PlantTable } from './plant-table.js';
-import { usePlantFacets, usePlantList } from './plants-queries.js';
+import { useNumberedPlants, usePlantFacets, usePlantList } from './plants-queries.js';
 
 const route = getRouteApi('/plants');
 /** Delay after the last keystroke. */
@@ -84,6 +85,7 @@ function SearchField({ q, onChange }: { readonly q: string; readonly onChange: (
 function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readonly onClear: () => void }): ReactNode {
   const list = usePlantList(filter);
   const facets = usePlantFacets(filter);
+  const numbered = useNumberedPlants(filter.q?.slice(0, mostSearched)) ?? [];
   const { hasNextPage, isFetchingNextPage, fetchNextPage, isError, isPlaceholderData } = list;
   const pages = list.data?.pages ?? [];
   const lookedAt = pages.reduce((sum, page) => sum + page.lookedAt, 0);
@@ -109,7 +111,10 @@ function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readon
       <ProblemAlert error={list.error ?? facets.error} title="The plants could not be loaded" />
       <Text size="sm" c="dimmed" mb={4} aria-live="polite">{isOld ? 'Searching …' : filter.stock === undefined ? facets.data && countText(facets.data) : stockText({ found: plants.length, lookedAt, isComplete: !hasNextPage, level: filter.stock })}{' '}</Text>
       {filter.stock !== undefined && hasNextPage && !mayLook && <Button variant="default" size="xs" mb="sm" onClick={() => setMostLookedAt(lookedAt + lookStep)}>Look at more plants</Button>}
-      {isEmpty && !isError && !isOld && (isFiltered(filter) ? (
+      {numbered.map(({ id, name, externalId }) => (
+        <Text key={id} size="sm" mb={4}>{externalId === filter.q ? `External id ${externalId}` : `Plant ${id}`}: <AnchorLink to="/plants/$plantId" params={{ plantId: String(id) }} inherit>{name}</AnchorLink></Text>
+      ))}
+      {isEmpty && numbered.length === 0 && !isError && !isOld && (isFiltered(filter) ? (
         <EmptyState icon={IconSearch} title="No plant matches" text="Try fewer words, or another tag, category or status.">
           <Button variant="default" onClick={onClear}>Show all plants</Button>
         </EmptyState>

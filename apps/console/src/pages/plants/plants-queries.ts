@@ -3,6 +3,7 @@ import { type InfiniteData, keepPreviousData, type QueryClient, useInfiniteQuery
 import { useEffect } from 'react';
 import { useMay, useSession, useShop } from '../../auth/session.js';
 import { nextCursor } from '../../ui/next-cursor.js';
+import { wholeNumber } from '../../ui/whole-number.js';
 import { matchesSearch, queryOf, sortOf } from './changed-filter.js';
 import type { Plant, PlantFilter } from './plant-filter.js';
 
@@ -54,6 +55,31 @@ async function lowUnits(shop: Shop, ids: readonly number[], level: 'low' | 'out'
   const found = await Promise.all(groups.map((group) => shop.GET('/plant/availability', { params: { query: { ids: [...group] } }, signal })));
   const low = found.flatMap(({ data }) => data).filter(({ state }) => state === 'out-of-stock' || (level === 'low' && state === 'low-stock'));
   return Object.fromEntries(low.map(({ plantId, units = Number.POSITIVE_INFINITY }) => [plantId, units]));
+}
+
+/** Plants whose number or external id the text is: the shop's search by words looks at neither. */
+export async function numberedPlants(shop: Shop, text: string, signal: AbortSignal): Promise<readonly Plant[]> {
+  const plantId = wholeNumber(text, { min: 1 });
+  const [numbered, named] = await Promise.all([
+    plantId === undefined ? [] : plantOf(shop, plantId, signal),
+    shop.GET('/plant/search', { params: { query: { externalId: text, limit: 1 } }, signal }),
+  ]);
+  return [...numbered, ...named.data.filter(({ id }) => id !== plantId)];
+}
+
+/** @returns none if there is no such plant */
+async function plantOf(shop: Shop, plantId: number, signal: AbortSignal): Promise<readonly Plant[]> {
+  try {
+    return [(await shop.GET('/plant/{plantId}', { params: { path: { plantId } }, signal })).data];
+  } catch (error) {
+    if (error instanceof ShopProblem && error.status === 404) return [];
+    throw error;
+  }
+}
+
+export function useNumberedPlants(text: string | undefined): readonly Plant[] | undefined {
+  const shop = useShop();
+  return useQuery({ queryKey: ['plants', 'numbered', text], enabled: text !== undefined, queryFn: ({ signal }) => numberedPlants(shop, text ?? '', signal) }).data;
 }
 
 /** With what a count of units changes. */

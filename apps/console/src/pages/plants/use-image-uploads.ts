@@ -64,6 +64,7 @@ export function useImageUploads(plantId: number): { uploads: readonly Upload[]; 
 
 /** Rejects files that the shop would refuse, or store without showing. */
 function faultOf({ type, size }: File): { error?: string } {
+  if (size === 0) return { error: 'This file is empty. Choose another one.' };
   if (!type.startsWith('image/')) return { error: 'This is not an image. Use JPEG, PNG, GIF, WebP or AVIF.' };
   if (size > mostBytes) return { error: 'This image is larger than 10 MiB. Make it smaller and try again.' };
   return {};

@@ -27,7 +27,7 @@ class Kept {
   }
 }
 for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(globalThis, name, { value: new Kept() });
-Object.defineProperty(globalThis, 'window', { value: new EventTarget() });
+Object.assign(globalThis, { window: new EventTarget() });
 
 async function all<One>(source: AsyncIterable<One>): Promise<One[]> {
   const found: One[] = [];

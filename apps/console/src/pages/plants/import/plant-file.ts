@@ -25,6 +25,9 @@ const textOf = (bytes: Uint8Array): string => new TextDecoder('windows-1252').de
 
 const beginLength = 64;
 
+/** Whether a file begins as pictures, programs, PDF and RTF documents do. Text in UTF-16 has such bytes, and a mark. */
+const isNoText = (begin: Uint8Array): boolean => /^(?:%PDF|\{\\rtf|GIF8)/.test(textOf(begin)) || begin.some((byte) => (byte > 0 && byte < 9) || (byte > 13 && byte < 32));
+
 /** A file of plants: CSV, NDJSON or a workbook of Excel. It can be read repeatedly. */
 export class PlantFile {
   private constructor(
@@ -42,6 +45,7 @@ export class PlantFile {
     const text = textOf(begin);
     if (text.startsWith('\u00d0\u00cf\u0011\u00e0')) throw new BadFile('This is a workbook of an old Excel. Save it as .xlsx, or as “CSV UTF-8”.');
     if (text.startsWith('PK\u0003\u0004')) return new PlantFile(file, 'csv', undefined, readWorkbook(new Uint8Array(await file.arrayBuffer())));
+    if (!markOf(begin) && isNoText(begin)) throw new BadFile('This file is no list of plants: its content is no text. Choose a CSV file, a workbook of Excel (.xlsx) or NDJSON.');
     return new PlantFile(file, formatOf(file.name, begin), markOf(begin)?.name, undefined);
   }
 
