@@ -192,6 +192,25 @@ describe('the destinations pages', () => {
     await visit.leave(/412/);
   });
 
+  test('a form that is opened again asks for the credentials that it does not keep', async () => {
+    const visit = await chrome.visit(boss, { path: '/destinations' });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'New destination' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New destination' });
+    await dialog.getByLabel('Name').fill('Kept');
+    await dialog.getByRole('radio', { name: 'a user and a password' }).check();
+    await dialog.locator('input[type=password]').fill('a secret');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'New destination' }).click();
+    await dialog.getByText('What you typed before is here again').waitFor();
+    assert.ok(await dialog.getByRole('radio', { name: 'a user and a password' }).isChecked());
+    assert.equal(await dialog.locator('input[type=password]:required').inputValue(), '');
+    assert.ok(!(await page.evaluate(() => JSON.stringify(sessionStorage))).includes('a secret'));
+    await dialog.getByRole('button', { name: 'Discard it' }).click();
+    assert.ok(await dialog.getByRole('radio', { name: 'none' }).isChecked());
+    await visit.leave();
+  });
+
   test('are not for those who may not manage users', async () => {
     const visit = await chrome.visit(await newPerson('staff'), { path: '/destinations' });
     const { page } = visit;

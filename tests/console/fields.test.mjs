@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
-import { admin, demoAdmin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -154,6 +154,22 @@ describe('a field for', () => {
     });
     await page.waitForURL((url) => url.searchParams.get('from') === '2026-05-03T10:30:00.000Z');
     assert.equal(await from.inputValue(), '2026-05-03 12:30');
+    await visit.leave();
+  });
+
+  test('a time with seconds shows them, and a number that is too large is said to be so', async () => {
+    const visit = await chrome.visit(staff, { path: '/orders?tab=all&from=2026-05-01T08:00:37.500Z&before=2026-06-01T08:00:05Z' });
+    const { page } = visit;
+    const [from, before] = [page.getByLabel('Placed from'), page.getByLabel('Placed before')];
+    assert.deepEqual([await from.inputValue(), await before.inputValue()], ['2026-05-01 10:00:37.500', '2026-06-01 10:00:05']);
+    await from.fill('2026-05-01 10:00:59');
+    await page.waitForURL((url) => url.searchParams.get('from') === '2026-05-01T08:00:59.000Z');
+    await from.fill('2026-05-01 10:00:60');
+    await page.keyboard.press('Enter');
+    await page.getByText('Write a time such as 2026-05-01 10:00.').waitFor();
+    await page.goto(`${address}/console/plants/new`);
+    await page.getByRole('textbox', { name: 'Units in stock' }).fill('99999999999999999999');
+    await page.getByText('At most 1,000,000,000.').waitFor();
     await visit.leave();
   });
 

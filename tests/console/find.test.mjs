@@ -73,6 +73,35 @@ describe('the palette', () => {
     await visit.leave();
   });
 
+  test('opens the order whose number is scanned, also if a saved view is called so, and takes signs alone for nothing', async () => {
+    const { data: { id } } = await admin.POST('/store/order', { body: { plantId: await newPlant(3) } });
+    const visit = await chrome.visit(staff, { path: '/orders?tab=all' });
+    const { page } = visit;
+    await page.evaluate(([username, name]) => localStorage.setItem(`console-views orders ${username}`, JSON.stringify([{ name, search: { tab: 'shipped' } }])), [staff.username, `${id}0 pots`]);
+    await page.reload();
+    await heading(page, 'Orders').waitFor();
+    for (const waits of [false, true]) {
+      const field = await openPalette(page);
+      await field.fill(String(id));
+      if (waits) {
+        await offer(page, 'Saved views', `${id}0 pots`).waitFor();
+        await offer(page, 'Orders', new RegExp(`^Order ${id}`)).and(page.locator('[aria-selected=true]')).waitFor();
+      }
+      await page.keyboard.press('Enter');
+      await heading(page, `Order ${id}`).waitFor();
+      await page.goBack();
+      await heading(page, 'Orders').waitFor();
+    }
+    const field = await openPalette(page);
+    for (const signs of ['🌵', '->']) {
+      await field.fill(signs);
+      await page.getByRole('dialog').getByText('Nothing matches.').waitFor();
+    }
+    await page.evaluate((username) => localStorage.removeItem(`console-views orders ${username}`), staff.username);
+    // Plants are looked up by this number, too.
+    await visit.leave(/404/);
+  });
+
   test('finds a plant by its external id, in the list too, and its page shows it', async () => {
     const [name, externalId] = [fresh('Numbered palm'), fresh('ART')];
     const { data: { id } } = await admin.POST('/plant', { body: { name, externalId } });

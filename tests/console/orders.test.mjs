@@ -269,6 +269,33 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
+  test('a refund that is completed elsewhere goes from the list', async () => {
+    const plantId = await newPlant();
+    const ids = await Promise.all([1, 2].map(() => paidOrder(plantId)));
+    for (const orderId of ids) await admin.POST('/store/order/{orderId}/cancellation', { params: { path: { orderId } }, body: { reason: 'Frost', restock: true } });
+    const visit = await chrome.visit(staff, { path: `/orders?tab=refund&plantId=${plantId}` });
+    const { page } = visit;
+    const links = page.getByRole('table', { name: 'Orders' }).getByRole('link', { name: /^\d+$/ });
+    await page.getByRole('tab', { name: 'Refund due 2' }).waitFor();
+    await assertShows(links, ids.map(String).sort());
+    const { data: timeline } = await admin.GET('/store/order/{orderId}/timeline', { params: { path: { orderId: ids[0] ?? 0 } } });
+    const refundId = timeline.find((entry) => entry.refundId !== undefined)?.refundId ?? 0;
+    await admin.POST('/store/refund/{refundId}/completion', { params: { path: { refundId } }, body: { reference: fresh('elsewhere') } });
+    await page.getByRole('tab', { name: 'Refund due 1' }).waitFor();
+    await assertShows(links, [String(ids[1])]);
+    await visit.leave();
+  });
+
+  test('the filters that are cleared stay so, however early', async () => {
+    const visit = await chrome.visit(staff, { path: '/orders?tab=all' });
+    const { page } = visit;
+    await page.getByRole('searchbox', { name: 'Search' }).fill('zzz');
+    await page.getByRole('button', { name: 'Clear', exact: true }).click();
+    await page.waitForTimeout(600);
+    assert.equal(new URL(page.url()).searchParams.get('q'), null);
+    await visit.leave();
+  });
+
   test('a customer sees only own orders, and can only cancel them (slow)', async () => {
     const customer = await newPerson('customer');
     const plantId = await newPlant();

@@ -274,6 +274,50 @@ describe('people', () => {
     await visit.leave(/403|412/);
   });
 
+  test('a role whose answer was lost is said to be given once the page knows it', async () => {
+    const { username } = await newPerson('customer');
+    const visit = await chrome.visit(boss, { path: `/people/${username}` });
+    const { page } = visit;
+    await page.getByRole('combobox', { name: 'New role' }).click();
+    await page.getByRole('option', { name: 'staff', exact: true }).click();
+    await page.getByRole('button', { name: 'Change the role' }).click();
+    const dialog = page.getByRole('dialog', { name: `Make ${username} staff?` });
+    await page.route('**/role', async (route) => {
+      const response = await route.fetch();
+      if (response.ok()) await route.abort();
+      else await route.fulfill({ response });
+    });
+    await dialog.getByRole('button', { name: 'Change the role' }).click();
+    const [question, done] = [page.getByRole('dialog', { name: 'Your password, please' }), page.getByText(`${username} is staff now.`)];
+    await question.or(done).first().waitFor();
+    if (await question.isVisible()) await givePassword(page, boss);
+    await done.waitFor();
+    await dialog.waitFor({ state: 'detached' });
+    await visit.leave(/403|ERR_FAILED/);
+  });
+
+  test('names from right to left leave what stands beside them', async () => {
+    const { username } = await newPerson('customer');
+    const name = '\u202eتجربة';
+    const { data: { prefix } } = await admin.POST('/user/{username}/apiKeys', { params: { path: { username } }, body: { name } });
+    const visit = await chrome.visit(boss, { path: `/people/${username}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: /^Revoke/ }).click();
+    // Where the prefix is drawn: its first letter left of its last.
+    const [first, last] = await page.getByRole('dialog').getByRole('heading').evaluate((title, wanted) => {
+      const text = /** @type {Text} */ (document.createTreeWalker(title, NodeFilter.SHOW_TEXT).nextNode());
+      const at = (text.textContent ?? '').indexOf(wanted);
+      return [at, at + wanted.length - 1].map((n) => {
+        const range = new Range();
+        range.setStart(text, n);
+        range.setEnd(text, n + 1);
+        return range.getBoundingClientRect().left;
+      });
+    }, prefix);
+    assert.ok(first !== undefined && last !== undefined && first < last, `${first} ${last}`);
+    await visit.leave();
+  });
+
   test('a long name leaves room in a dialog on a phone', async () => {
     const username = `q${process.pid}_${'w'.repeat(50)}`;
     await admin.POST('/user', { body: { username, password: 'a good password' } });

@@ -241,6 +241,17 @@ describe('the place', () => {
     await visit.leave(/404/);
   });
 
+  test('that a link names by digits is found', async () => {
+    const boss = await newPerson('admin');
+    const visit = await chrome.visit(boss, { path: '/people?q=123' });
+    const { page } = visit;
+    for (const [path, field] of [['people?q=123', 'Name or e-mail address'], ['people?tab=audit&by=123', 'Done by'], ['webhooks?owner=123', 'Owner'], ['mails?to=true', 'To'], ['orders?tab=all&owner=123', 'Owner'], ['plants?q=123', 'Search']]) {
+      await page.goto(`${address}/console/${path}`);
+      await page.waitForFunction((label) => [...document.querySelectorAll('input')].some((input) => [...(input.labels ?? [])].some((one) => one.textContent?.startsWith(label)) && input.value !== ''), field ?? '');
+    }
+    await visit.leave(/40[04]/);
+  });
+
   test('in time that a link names is the same in every time zone', async () => {
     const visit = await chrome.visit(staff, { path: '/orders' });
     const { page } = visit;

@@ -72,6 +72,51 @@ describe('what is submitted twice', () => {
     await visit.leave(/500/);
   });
 
+  test('changes the stock once and adds one note, if the answer is lost and the role with it, until that is back', async () => {
+    const person = await newPerson('staff');
+    const plantId = await newPlant(10);
+    const { data: { id } } = await admin.POST('/store/order', { body: { plantId } });
+    const give = (/** @type {'staff' | 'customer'} */ role) => admin.PUT('/user/{username}/role', { params: { path: { username: person.username } }, body: { role } });
+    const visit = await chrome.visit(person, { path: `/plants/${plantId}` });
+    const { page } = visit;
+    const loseAnswer = (/** @type {string} */ path) => page.route(path, async (route) => {
+      await route.fetch();
+      await give('customer');
+      await route.abort();
+    }, { times: 1 });
+    const typeStock = async () => {
+      await page.getByRole('button', { name: 'Change the stock' }).click();
+      return page.getByRole('dialog', { name: /^Stock of/ });
+    };
+    await loseAnswer('**/adjustment');
+    const dialog = await typeStock();
+    await dialog.getByRole('textbox', { name: 'Units', exact: true }).fill('5');
+    await dialog.getByRole('textbox', { name: 'Reason' }).fill('Delivery');
+    const refusal = (/** @type {string} */ path) => page.waitForResponse((response) => response.url().endsWith(path) && response.status() === 403);
+    await Promise.all([refusal('/adjustment'), dialog.getByRole('button', { name: 'Add 5 units' }).click()]);
+    await give('staff');
+    await page.reload();
+    await typeStock();
+    await dialog.getByText('Sent again unchanged, it does not happen twice.').waitFor();
+    await dialog.getByRole('button', { name: 'Add 5 units' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal((await admin.GET('/store/inventory/{plantId}', { params: { path: { plantId } } })).data.free, 14);
+
+    await page.goto(`${new URL(page.url()).origin}/console/orders/${id}`);
+    await loseAnswer('**/note');
+    const note = page.getByRole('textbox', { name: 'Note' });
+    await note.fill('Once');
+    await Promise.all([refusal('/note'), page.getByRole('button', { name: 'Add the note' }).click()]);
+    await give('staff');
+    await page.reload();
+    await page.getByText('Sent again unchanged, it does not happen twice.').waitFor();
+    await page.getByRole('button', { name: 'Add the note' }).click();
+    await page.getByText('The note is added.').waitFor();
+    const { data: entries } = await admin.GET('/store/order/{orderId}/timeline', { params: { path: { orderId: id } } });
+    assert.equal(entries.filter((entry) => entry.note === 'Once').length, 1);
+    await visit.leave(/40[34]|ERR_FAILED/);
+  });
+
   test('creates one webhook, whose secret stays on the page, and sends one test', async () => {
     receiver.answerWith(200);
     const owner = await newPerson('customer');

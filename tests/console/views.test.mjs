@@ -95,6 +95,10 @@ describe('saved views', () => {
     await page.keyboard.press('Escape');
     await choose(page, 'Rename or delete …');
     assert.equal(await name.inputValue(), 'Ferns by name');
+    await dialog.getByText('What you typed before is here again. It is not saved yet.').waitFor();
+    await dialog.getByRole('button', { name: 'Discard it' }).click();
+    assert.equal(await name.inputValue(), 'ferns');
+    await name.fill('Ferns by name');
     await name.press('Enter');
     await dialog.getByLabel('Name of the view Ferns by name').waitFor();
     await visit.assertAccessible();

@@ -132,6 +132,15 @@ describe('a call with an Idempotency-Key', () => {
     expect(await errorOf(place(server.url))).toMatchObject({ code: 'unavailable', outcome: 'unknown' });
   });
 
+  it('has an unknown outcome if only its credential is refused when it is repeated', async () => {
+    for (const [status, code] of [[401, 'credential-refused'], [403, 'forbidden']] as const) {
+      const server = await start(hangUp, problem(status, code));
+      expect(await errorOf(place(server.url))).toMatchObject({ code, outcome: 'unknown', idempotencyKey: keysOf(server)[0] });
+      const once = await start(problem(status, code));
+      expect(await errorOf(place(once.url))).toMatchObject({ code, outcome: 'refused' });
+    }
+  });
+
   it('uses a key given by the caller', async () => {
     const server = await start(json(order));
     await shopAt(server.url).POST('/store/order', { body: { plantId: 7 }, idempotencyKey: 'two-for-ada' });

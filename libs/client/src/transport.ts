@@ -29,6 +29,9 @@ export interface Answer {
 
 const reasonOf = (error: ShopError): ProblemCode | ErrorKind => (error instanceof ShopProblem ? (error.code as ProblemCode) : error.kind);
 
+/** Whether the shop refused the credential, before it looked at the call. */
+const isOfCredential = (error: ShopError): boolean => error instanceof ShopProblem && (error.status === 401 || error.status === 403);
+
 /** Sends calls, and repeats them where that is safe. */
 export class Transport {
   constructor(
@@ -86,8 +89,9 @@ export class Transport {
         isUnknown ||= caught.outcome === 'unknown';
         const pause = pauseMs(caught.retryAfterMs, failures, Math.random());
         if (!mayRepeat(caught, call.effect !== 'each') || pause >= limit.leftMs || failures >= (call.retries ?? Infinity)) {
-          // With a key, a refusal shows that no earlier attempt took effect, since its answer would have been replayed. `not-done` does not.
-          if (isUnknown && caught.outcome === 'not-done') caught.outcome = 'unknown';
+          // With a key, a refusal shows that no earlier attempt took effect, since its answer would have been replayed. `not-done` does not, nor
+          // what the shop says of the credential before it looks for an answer.
+          if (isUnknown && (caught.outcome === 'not-done' || isOfCredential(caught))) caught.outcome = 'unknown';
           throw caught;
         }
         failures += 1;

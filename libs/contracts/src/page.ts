@@ -27,6 +27,8 @@ h2 { margin: 1.75rem 0 0.25rem; font-size: 1.125rem; }
 p, ul { margin: 0 0 1rem; }
 a { color: var(--accent); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+/* A name from right to left leaves the order of what stands beside it. */
+strong, span, a { unicode-bidi: isolate; }
 code, pre { font: 0.875em/1.55 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 .leaf { display: block; }
 .dimmed { color: var(--dimmed); }

@@ -1,4 +1,4 @@
-import { ShopError } from '@plant-shop/client';
+import { ShopError, ShopProblem } from '@plant-shop/client';
 
 /** Begins the names under which the tab keeps drafts. */
 export const prefix = 'console-draft ';
@@ -20,6 +20,15 @@ interface Sent {
   readonly typed: string;
   readonly request: unknown;
   readonly idempotencyKey: string;
+}
+
+/**
+ * After a lost answer the same request may be refused for its credential, or fail without effect: neither says what became of the former one, so
+ * the error says that it is not known.
+ */
+export function keepUnknown(error: unknown, wasUnknown: boolean): void {
+  if (!wasUnknown || !(error instanceof ShopError)) return;
+  if (error.outcome === 'not-done' || (error instanceof ShopProblem && (error.status === 401 || error.status === 403))) error.outcome = 'unknown';
 }
 
 /** The answer to a form's request was lost. */
@@ -47,6 +56,7 @@ export async function sendOnce<Request, Answer>(
     sessionStorage.removeItem(sentOf(key));
     return answer;
   } catch (error) {
+    keepUnknown(error, sent === kept);
     if (error instanceof ShopError && error.outcome === 'unknown') throw new LostAnswer(error.message, { cause: error });
     sessionStorage.removeItem(sentOf(key));
     throw error;

@@ -10,9 +10,9 @@ export const EmptyState = ({ icon: Icon, title, text, children }: {
   readonly children?: ReactNode;
 }): ReactNode => (
   <Center mih={220} p="lg">
-    <Stack align="center" gap="xs" ta="center" maw={460}>
+    <Stack align="center" gap="xs" ta="center" maw={460} style={{ overflowWrap: 'anywhere' }}>
       <ThemeIcon variant="light" size="xl" radius="xl" aria-hidden><Icon size={24} /></ThemeIcon>
-      <Title order={2} size="h4">{title}</Title>
+      <Title order={2} size="h4" lineClamp={3}>{title}</Title>
       <Text c="dimmed" size="sm">{text}</Text>
       {children}
     </Stack>

@@ -1,6 +1,10 @@
 /** The language of the pages, for their times and numbers too: a German month within English text would be neither. */
 export const locale = 'en-GB';
 
+/** A name within a sentence or a title: one from right to left, or with signs that turn the order of letters, leaves what stands beside it. */
+export const isolated = (name: string): string =>
+  /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff]/.test(name) ? `\u2068${name.replaceAll(/[\u2066-\u2069]/g, '')}\u2069` : name;
+
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
 

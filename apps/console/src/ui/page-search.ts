@@ -7,6 +7,12 @@ export const mostSearched = 200;
 
 export const tooLong = (text = ''): string | undefined => (text.trim().length > mostSearched ? `Only the first ${mostSearched} characters are searched for.` : undefined);
 
+/** A text in an address: the router reads digits as a number, and `true` as a truth. @returns undefined if there is none */
+export const searchText = (value: unknown): string | undefined => {
+  const text = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value).trim() : '';
+  return text === '' ? undefined : text;
+};
+
 /** The search of a page's address, also of a page that is kept while another is shown. */
 export const PageSearch = createContext<Readonly<Record<string, unknown>>>({});
 
@@ -43,9 +49,10 @@ export function useTypedFilter(value: string, apply: (text: string) => void, wai
   // Something else changed the address, such as "Back" or a link to the page.
   useEffect(() => {
     if (value === applied.current) return;
+    applySoon.cancel();
     applied.current = value;
     setText(value);
-  }, [value]);
+  }, [value, applySoon]);
   // The page is left: what is not applied yet is forgotten.
   useEffect(() => () => setText(applied.current), []);
   return [

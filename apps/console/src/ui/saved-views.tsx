@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { useCell, usePerson } from '../auth/session.js';
 import { BackButton, Dialog } from './dialog.js';
 import { sayDone } from './done.js';
+import { isolated } from './numbers.js';
 import { ProblemAlert } from './problem-alert.js';
 import { RestoredDraft, useDraft } from './use-draft.js';
 import { longestName, mostViews, type View, type ViewedList, viewsOf } from './views.js';
@@ -72,7 +73,7 @@ function SaveDialog({ list, isKnown, onSave, onClose }: { readonly list: ViewedL
           return;
         }
         draft.clear();
-        sayDone(`The view ${name} is saved.`);
+        sayDone(`The view ${isolated(name)} is saved.`);
         onClose();
       }}>
         <Stack>
@@ -99,7 +100,7 @@ function ViewRow({ list, view, isTaken, onRename, onDelete }: { readonly list: V
   if (isAsking) {
     return (
       <Group justify="space-between">
-        <Text size="sm" style={{ flex: 1, overflowWrap: 'anywhere' }}>Delete the view {view.name}?</Text>
+        <Text size="sm" style={{ flex: 1, overflowWrap: 'anywhere' }}>Delete the view {isolated(view.name)}?</Text>
         <Button variant="default" onClick={() => setAsking(false)} ref={focusOn}>Keep it</Button>
         <Button color="red" onClick={onDelete}>Delete it</Button>
       </Group>
@@ -114,6 +115,7 @@ function ViewRow({ list, view, isTaken, onRename, onDelete }: { readonly list: V
         onRename(wanted);
       }
     }}>
+      <RestoredDraft draft={draft} />
       <Group align="flex-start" wrap="nowrap" gap="xs">
         <TextInput aria-label={`Name of the view ${view.name}`} style={{ flex: 1 }} required autoComplete="off" {...viewName} value={name} onChange={({ currentTarget: { value } }) => draft.change({ name: value })} error={isTaken(wanted) && 'Another view has this name.'} />
         <Button type="submit" variant="default" px="xs" disabled={wanted === '' || wanted === view.name || isTaken(wanted)} aria-label={`Rename the view ${view.name}`}>Rename</Button>

@@ -91,25 +91,27 @@ function textOf(time: string | undefined): string {
   if (time === undefined) return '';
   const at = Date.parse(time);
   const text = localInput(at);
-  return `${text.replace('T', ' ')}${instantsOf(text).length > 1 ? ` ${offsetOf(at)}` : ''}`;
+  const seconds = at % minuteMs === 0 ? '' : new Date(at).toISOString().slice(16, at % 1_000 === 0 ? 19 : 23);
+  return `${text.replace('T', ' ')}${seconds}${instantsOf(text).length > 1 ? ` ${offsetOf(at)}` : ''}`;
 }
 
-/** Of a day or a minute of the reader's zone; a day begins with its first minute. */
+/** Of a day, a minute or a moment of the reader's zone; a day begins with its first minute. */
 function readingOf(text: string): Reading {
   if (text.trim() === '') return {};
-  const found = /^(\d{4}-\d\d?-\d\d?)(?:[T, ]+(\d\d?:\d\d)(?: *([+-]\d\d:\d\d))?)?$/.exec(text.trim());
-  const [day, time, offset] = [...(found ?? [])].slice(1).map((part: string | undefined) => part?.replaceAll(/(?<=^|[-:+])\d(?=$|[-:])/g, '0$&'));
+  const found = /^(\d{4}-\d\d?-\d\d?)(?:[T, ]+(\d\d?:\d\d)(:[0-5]\d(?:\.\d{1,3})?)?(?: *([+-]\d\d:\d\d))?)?$/.exec(text.trim());
+  const [day, time, seconds = ':00', offset] = [...(found ?? [])].slice(1).map((part: string | undefined) => part?.replaceAll(/(?<=^|[-:+])\d(?=$|[-:])/g, '0$&'));
   const wanted = `${day ?? ''}T${time ?? '00:00'}`;
   // Otherwise February 30th might be a day of March.
   if (!found || Number.isNaN(Date.parse(`${wanted}Z`)) || new Date(`${wanted}Z`).toISOString().slice(0, 10) !== day) return { fault: `Write a time such as ${example}.` };
   const [first, second] = instantsOf(wanted);
+  const secondsMs = Date.parse(`1970-01-01T00:00${seconds}Z`);
   if (first === undefined) return time === undefined ? { time: new Date(wanted).toISOString() } : { fault: `The clocks leave ${time} out on this day. Choose another time.` };
   if (offset !== undefined) {
     const meant = [first, second].find((one) => one !== undefined && offsetOf(one) === offset);
-    return meant === undefined ? { fault: `At this time the clocks are at ${offsetOf(first)}.` } : { time: new Date(meant).toISOString() };
+    return meant === undefined ? { fault: `At this time the clocks are at ${offsetOf(first)}.` } : { time: new Date(meant + secondsMs).toISOString() };
   }
   const note = second === undefined || time === undefined ? {} : { note: `The clocks show ${time} twice on this day. The first is meant; for the second write ${wanted.replace('T', ' ')} ${offsetOf(second)}.` };
-  return { time: new Date(first).toISOString(), ...note };
+  return { time: new Date(first + secondsMs).toISOString(), ...note };
 }
 
 /** When the clocks of the reader's zone show this: usually once, not at all when they go forward, twice when they go back. */

@@ -2,6 +2,7 @@ import { ShopError } from '@plant-shop/client';
 // oxlint-disable-next-line no-restricted-imports
 import { type UseMutationOptions, type UseMutationResult, useMutation } from '@tanstack/react-query';
 import { useRef } from 'react';
+import { keepUnknown } from './drafts.js';
 
 /** Options of the request that repeats one whose answer was lost: with its key, the shop does it only once. */
 export interface Again {
@@ -38,6 +39,7 @@ export function useChange<Data, Input = void>({ mutationFn, isRepeatable = false
         failed.current = { again: {} };
         return done;
       } catch (error) {
+        keepUnknown(error, again.idempotencyKey !== undefined);
         failed.current = { input: text, again: againAfter(error) };
         throw error;
       } finally {

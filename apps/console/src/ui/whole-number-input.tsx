@@ -15,6 +15,6 @@ export function WholeNumberInput({ value, onChange, min, max, error, ...props }:
 }
 
 function faultText(text: string, min = 0, max = Number.MAX_SAFE_INTEGER): string {
-  if (wholeNumber(text) === undefined) return 'Write a whole number in digits, such as 12.';
-  return wholeNumber(text, { min }) === undefined ? `At least ${formatNumber(min)}.` : `At most ${formatNumber(max)}.`;
+  if (wholeNumber(text, { max: Number.POSITIVE_INFINITY }) === undefined) return 'Write a whole number in digits, such as 12.';
+  return wholeNumber(text, { min, max: Number.POSITIVE_INFINITY }) === undefined ? `At least ${formatNumber(min)}.` : `At most ${formatNumber(max)}.`;
 }

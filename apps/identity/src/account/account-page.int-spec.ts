@@ -296,7 +296,7 @@ describe('the page "Your account"', () => {
         const text = await response.text();
         expect([action, response.status, text]).toEqual([action, 403, expect.stringContaining(`role="alert">${said}</p>\n<label for="${sections[action]}-password">`)]);
         expect(text.match(/autofocus/g)).toHaveLength(1);
-        expect(text).toContain(`id="${sections[action]}-password" name="current-password" type="password" autocomplete="current-password" maxlength="256" required aria-describedby="error" aria-invalid="true" autofocus>`);
+        expect(text).toContain(`id="${sections[action]}-password" name="current-password" type="password" autocomplete="current-password" required aria-describedby="error" aria-invalid="true" autofocus>`);
         expect(text.includes('name="end-keys" value="yes" checked')).toBe(action === 'set-password');
       }
     }

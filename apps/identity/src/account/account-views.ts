@@ -129,7 +129,7 @@ ${fields}`;
 ${options && html`<p id="${id}-factor-help">Leave it empty to use a passkey.</p>
 ${passkeyFields}`}`
     : html`<label for="${id}-password">Your present password</label>
-<input id="${id}-password" name="current-password" type="password" autocomplete="current-password" maxlength="256" required${state}>`;
+<input id="${id}-password" name="current-password" type="password" autocomplete="current-password" required${state}>`;
   return html`<form method="post" action="${accountPath}"${options && passkeyAttributes('get', options)}>
 ${hidden(proof)}
 ${content}
@@ -164,7 +164,7 @@ ${rest}${form(view, html`<button name="action" value="end-all">Log out everywher
 function passwordSection(view: AccountView): Html {
   const fields = html`<input type="hidden" name="username" autocomplete="username" value="${view.user.username}">
 <label for="new-password">New password</label>
-<input id="new-password" name="password" type="password" autocomplete="new-password" maxlength="256" required${invalidIn(view, 'password')}>
+<input id="new-password" name="password" type="password" autocomplete="new-password" required${invalidIn(view, 'password')}>
 <label class="check"><input type="checkbox" name="end-keys" value="yes"${typedIn(view, 'password', 'end-keys') === undefined ? undefined : html` checked`}> End my API keys, too: someone else may know them</label>`;
   return section(view, 'password', 'Password', html`<p>A new password logs you out everywhere and ends the access of applications.</p>
 ${sensitiveForm(view, 'password', fields, html`<button class="main" name="action" value="set-password">Set the password</button>`)}`);
@@ -210,7 +210,7 @@ ${form(view, html`<input type="hidden" name="id" value="${key.id}">\n<button nam
   const chosen = (at: string): Html | undefined => (wasTyped && isSameEnd(refused.typed.get('ends') ?? '', at) ? html` selected` : undefined);
   const fields = html`<input type="hidden" name="once" value="${typedIn(view, 'api-keys', 'once') ?? once}">
 <label for="key-name">Name of the new key</label>
-<input id="key-name" name="name" type="text" value="${typedIn(view, 'api-keys', 'name')}" maxlength="200" required${wasChosen ? invalidIn(view, 'api-keys') : undefined}>
+<input id="key-name" name="name" type="text" value="${typedIn(view, 'api-keys', 'name')}" required${wasChosen ? invalidIn(view, 'api-keys') : undefined}>
 <fieldset${wasChosen ? undefined : invalidIn(view, 'api-keys')}>
 <legend>What it may do</legend>
 ${permissions.map((one) => html`<label class="check"><input type="checkbox" name="may ${one}" value="yes"${checked(one)}> ${permissionMeanings[one]}</label>\n`)}</fieldset>

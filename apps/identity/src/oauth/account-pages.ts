@@ -25,7 +25,7 @@ ${hidden(proof)}
 <label for="email">E-mail address</label>
 <input id="email" name="email" type="email" value="${email}" autocomplete="email" maxlength="200" required${invalidAfter(error)}>
 <label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="new-password" maxlength="256" required${invalidAfter(error)}>
+<input id="password" name="password" type="password" autocomplete="new-password" required${invalidAfter(error)}>
 <button class="main" name="action" value="sign-up">Create the account</button>
 </form>
 <p class="dimmed">You have an account? <a href="${action}">Log in</a></p>`,
@@ -77,7 +77,7 @@ ${codeField(code)}
 <label for="username">Username</label>
 <input id="username" name="username" type="text" value="${username}" autocomplete="username" readonly>
 <label for="password">New password</label>
-<input id="password" name="password" type="password" autocomplete="new-password" maxlength="256" required autofocus${invalidAfter(error)}>
+<input id="password" name="password" type="password" autocomplete="new-password" required autofocus${invalidAfter(error)}>
 ${hasFactor ? html`<label for="factor">Code of your app, or a recovery code</label>
 <input id="factor" name="factor" type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="40"${options ? html` aria-describedby="factor-help"` : html` required`}>
 ${options && html`<p id="factor-help">Leave it empty to use a passkey.</p>

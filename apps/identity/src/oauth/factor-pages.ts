@@ -211,7 +211,7 @@ ${view.hasFactor ? secondFactorForms(view) : html`${alertOf(view.error)}
 ${hidden(view.proof)}
 <input type="hidden" name="username" value="${view.username}" autocomplete="username">
 <label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" maxlength="256" required autofocus${invalidAfter(view.error)}>
+<input id="password" name="password" type="password" autocomplete="current-password" required autofocus${invalidAfter(view.error)}>
 <button class="main" name="action" value="password">Continue</button>
 </form>`}
 ${backToAccount}`,

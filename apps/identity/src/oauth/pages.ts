@@ -99,7 +99,7 @@ ${hidden(proof)}
 <label for="username">Username</label>
 <input id="username" name="username" type="text" value="${username}" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="64" required autofocus${invalid}>
 <label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" maxlength="256" required${invalid}>
+<input id="password" name="password" type="password" autocomplete="current-password" required${invalid}>
 <button class="main" name="action" value="login">Log in</button>
 </form>
 <form method="post" action="${action}">

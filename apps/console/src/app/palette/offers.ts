@@ -18,15 +18,17 @@ export interface Offer {
 export interface OfferGroup {
   readonly name: string;
   readonly offers: readonly Offer[];
+  /** Whether people gave the names, which may begin as other things do. */
+  readonly isNamedByPeople?: boolean;
 }
 
 /** Opens a page of the console, and closes the palette. */
 export type Go = (to: NavigateOptions) => void;
 
-/** Whether each word that is typed begins a word of the text. */
+/** Whether each word that is typed begins a word of the text. Signs alone mean nothing. */
 export function isMeant(text: string, typed: string): boolean {
-  const known = wordsOf(text);
-  return wordsOf(typed).every((word) => known.some((one) => one.startsWith(word)));
+  const [known, meant] = [wordsOf(text), wordsOf(typed)];
+  return (typed === '' || meant.length > 0) && meant.every((word) => known.some((one) => one.startsWith(word)));
 }
 
 /** Whether one of the texts is what is typed, in letters of any size. */

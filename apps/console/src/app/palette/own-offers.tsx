@@ -81,5 +81,5 @@ export function useOwnOffers(typed: string, { go, show, onStock, onClose }: {
     },
   ];
   const among = (known: readonly Known[]): readonly Offer[] => known.filter(({ label, words = '', isOffered }) => isOffered && isMeant(`${label} ${words}`, typed));
-  return [{ name: 'Pages', offers: among(places) }, { name: 'Saved views', offers: among(views) }, { name: 'Actions', offers: among(actions) }];
+  return [{ name: 'Pages', offers: among(places) }, { name: 'Saved views', offers: among(views), isNamedByPeople: true }, { name: 'Actions', offers: among(actions) }];
 }

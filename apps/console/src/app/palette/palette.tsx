@@ -66,8 +66,9 @@ export function Palette({ early, onClose }: { readonly early: RefObject<Early | 
   const groups = [...known, ...(isCurrent ? found.groups : [])].filter(({ offers }) => offers.length > 0);
   const isSearching = typed !== '' && (!isCurrent || found.isSearching);
   const offers = groups.flatMap((group) => group.offers);
-  // What an arrow key chose stays so when answers put others above it, and no answer comes before a page or an action.
-  const settled = offers.find(({ key }) => key === chosen) ?? known.flatMap((group) => group.offers)[0];
+  // What an arrow key chose stays so when answers put others above it, and no answer comes before a page or an action. An order whose number was
+  // scanned comes before a view that is called so.
+  const settled = offers.find(({ key }) => key === chosen) ?? known.filter(({ isNamedByPeople = false }) => !isNamedByPeople).flatMap((group) => group.offers)[0];
   const active = settled ?? offers.find(({ isExact }) => isExact) ?? offers[0];
   const isDoubtful = found.failed.length > 0 && active?.isExact !== true;
   useEffect(() => {

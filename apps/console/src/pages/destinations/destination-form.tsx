@@ -20,7 +20,12 @@ export interface DestinationValues extends EventFilterValues {
   readonly stream: string;
   readonly subject: string;
   readonly perSecond: string;
+  /** Which credentials are chosen, without them. Absent: as at first. */
+  readonly way?: Way;
 }
+
+const ways = { same: 'those that are stored', none: 'none', password: 'a user and a password', token: 'a token', creds: 'a .creds file' };
+type Way = keyof typeof ways;
 
 export const valuesOf = ({ name, url, stream, subject, perSecond, ...filter }: Omit<Destination, 'id' | 'hasCredentials' | 'state' | 'behindEvents' | 'behindSeconds' | 'createdAt'>): DestinationValues =>
   ({ name, url, stream, subject, perSecond: String(perSecond), ...filterValuesOf(filter) });
@@ -35,9 +40,6 @@ export const inputOf = ({ name, url, stream, subject, perSecond, ...filter }: De
   ...filterOf(filter),
 });
 
-const ways = { same: 'those that are stored', none: 'none', password: 'a user and a password', token: 'a token', creds: 'a .creds file' };
-type Way = keyof typeof ways;
-
 /** @param before the destination that is changed; absent for a new one */
 export function DestinationForm({ draft, before, action, isBusy, error, conflict, onSubmit }: {
   readonly draft: Draft<DestinationValues>;
@@ -49,8 +51,7 @@ export function DestinationForm({ draft, before, action, isBusy, error, conflict
   readonly conflict?: ReactNode;
   readonly onSubmit: (input: DestinationInput) => void;
 }): ReactNode {
-  const { name, url, stream, subject, eventTypes, perSecond } = draft.value;
-  const [chosen, setWay] = useState<Way>();
+  const { name, url, stream, subject, eventTypes, perSecond, way: chosen } = draft.value;
   const [secrets, setSecrets] = useState({ user: '', password: '', token: '', creds: '' });
   // The shop sends what is stored to no other address, and keeps it while the address stays.
   const keeps = before?.hasCredentials === true && before.url === url.trim();
@@ -75,7 +76,7 @@ export function DestinationForm({ draft, before, action, isBusy, error, conflict
           <TextInput label="Stream" description="It must exist." required value={stream} onChange={(change) => draft.change({ stream: change.currentTarget.value })} error={faultOf(error, 'stream')} />
           <TextInput label="Subjects begin with" description="The stream must have them." placeholder="shop.events" value={subject} onChange={(change) => draft.change({ subject: change.currentTarget.value })} error={faultOf(error, 'subject')} />
         </Group>
-        <Radio.Group label="Credentials" value={way} onChange={(value) => setWay(value)} error={faultOf(error, 'credentials')}>
+        <Radio.Group label="Credentials" value={way} onChange={(value) => draft.change({ way: value })} error={faultOf(error, 'credentials')}>
           <Group mt={4}>{offered.map((one) => <Radio key={one} value={one} label={ways[one]} />)}</Group>
         </Radio.Group>
         {before?.hasCredentials === true && !keeps && <Text size="sm">The stored credentials stay with the former address. Enter those of this one.</Text>}

@@ -1,3 +1,5 @@
+import { searchText } from '../../ui/page-search.js';
+
 /** The list's filters, kept in the URL. The page ignores states and kinds that it does not know: the first load need not have their names. */
 export interface MailsSearch {
   readonly state?: string;
@@ -6,10 +8,7 @@ export interface MailsSearch {
   readonly to?: string;
 }
 
-export const mailsSearch = ({ state, kind, to }: Record<string, unknown>): MailsSearch => ({
-  ...(isText(state) && { state }),
-  ...(isText(kind) && { kind }),
-  ...(isText(to) && { to }),
-});
-
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+export function mailsSearch(search: Record<string, unknown>): MailsSearch {
+  const [state, kind, to] = [searchText(search['state']), searchText(search['kind']), searchText(search['to'])];
+  return { ...(state !== undefined && { state }), ...(kind !== undefined && { kind }), ...(to !== undefined && { to }) };
+}

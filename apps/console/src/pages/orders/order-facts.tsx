@@ -6,7 +6,7 @@ import type { Order } from '../../shop/day.js';
 import { usePlantName } from '../../shop/plant-name.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { Card } from '../../ui/card.js';
-import { counted } from '../../ui/numbers.js';
+import { counted, isolated } from '../../ui/numbers.js';
 import { Time } from '../../ui/time.js';
 
 export function OrderFacts({ order: { plantId, quantity, status, owner, placedAt, reservedUntil, shipDate, carrier, trackingNumber, shipTo, id, basketId, externalId, metadata } }: { readonly order: Order }): ReactNode {
@@ -20,7 +20,7 @@ export function OrderFacts({ order: { plantId, quantity, status, owner, placedAt
     ['Placed', <Time at={placedAt} />],
     ...(basketId === undefined ? [] : [['Basket', <Basket basketId={basketId} orderId={id} />] as const]),
     ...(externalId === undefined ? [] : [['Owner’s reference', externalId] as const]),
-    ...(metadata === undefined ? [] : [['Owner’s data', Object.entries(metadata).map(([name, value]) => `${name}: ${value}`).join(', ')] as const]),
+    ...(metadata === undefined ? [] : [['Owner’s data', Object.entries(metadata).map(([name, value]) => `${isolated(name)}: ${isolated(value)}`).join(', ')] as const]),
     ...(reservedUntil === undefined ? [] : [['Expires if unpaid', <Time at={reservedUntil} isPlanned />] as const]),
     ...(shipDate === undefined ? [] : [['Requested ship date', <Time at={shipDate} isPlanned />] as const]),
     ...(shipTo === undefined ? [] : [['Ship to', [shipTo.name, ...(shipTo.lines ?? []), [shipTo.postalCode, shipTo.city].filter(Boolean).join(' '), shipTo.country].filter(Boolean).join(', ')] as const]),

@@ -1,5 +1,6 @@
 import { Cell } from '../../shop/cell.js';
 import type { OrderStatus } from '../../shop/day.js';
+import { searchText } from '../../ui/page-search.js';
 
 export const orderTabs = ['to-ship', 'awaiting', 'shipped', 'refund', 'all'] as const;
 export type OrderTab = (typeof orderTabs)[number];
@@ -29,10 +30,7 @@ export const leftOrders = new Cell<OrderFilter>({});
 /** Omits invalid values. */
 export function toOrderFilter(search: Record<string, unknown>): OrderFilter {
   const plantId = Number(search['plantId']);
-  const text = (name: string): string | undefined => {
-    const value = search[name];
-    return typeof value === 'string' || typeof value === 'number' ? String(value).trim() : undefined;
-  };
+  const text = (name: string): string | undefined => searchText(search[name]);
   const owner = text('owner');
   // As people write an order's number.
   const q = text('q')?.replace(/^(?:order)? *#? *(?=\d+$)/i, '');

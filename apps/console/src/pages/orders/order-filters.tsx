@@ -63,6 +63,7 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
           variant="subtle"
           leftSection={<IconX size={16} />}
           onClick={() => {
+            applySoon.cancel();
             setCleared(cleared + 1);
             setDraft({ tab: filter.tab });
             apply({ tab: filter.tab });

@@ -18,7 +18,8 @@ export function useOrderCounts(filter: OrderFilter, seesAll: boolean): UseQueryR
     useQuery({
       queryKey: ['orders', 'counts', query],
       queryFn: async ({ signal }) => (await shop.GET('/store/order/counts', { params: { query }, signal })).data,
-      refetchInterval: 30_000,
+      // That a refund was completed has no event.
+      refetchInterval: filter.tab === 'refund' ? 5_000 : 30_000,
     }),
     countMs,
   );

@@ -5,7 +5,7 @@ import { useMay, useSession, useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
 import { sayDone } from '../../ui/done.js';
 import { sendOnce } from '../../ui/drafts.js';
-import { counted, formatNumber } from '../../ui/numbers.js';
+import { counted, formatNumber, isolated } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { statusColors } from '../../ui/status-badge.js';
@@ -66,7 +66,7 @@ export function titleOf({ reason, newStatus, owner }: TimelineEntry, wasShipped 
 /** @param own the console's OAuth client, by which everybody here acts */
 function actorOf({ actor, username, application }: TimelineEntry, own: string): string {
   const person = username === undefined ? actors[actor] : `${username}, ${actors[actor]}`;
-  return application && application.clientId !== own ? `${person}, by ${application.name}` : person;
+  return application && application.clientId !== own ? `${person}, by ${isolated(application.name)}` : person;
 }
 
 /** Characters of a note at most. */

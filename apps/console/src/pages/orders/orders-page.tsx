@@ -50,6 +50,10 @@ export function OrdersPage(): ReactNode {
     else list.open();
   }, [list, isAway]);
   const { rows, isEnd, isLoading, error } = useCell(list.state);
+  const due = counts && tab === 'refund' ? countOf(counts, tab) : undefined;
+  useEffect(() => {
+    if (due !== undefined && !isAway) list.open();
+  }, [list, due, isAway]);
   const total = counts?.complete === true ? countOf(counts, tab, filter.status) : undefined;
   const isFiltered = Object.keys(search).some((name) => name !== 'sort' && name !== 'tab');
   // Also while the name is being typed.

@@ -7,6 +7,7 @@ import { evenIfGone } from '../../shop/gone.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { Loading } from '../../ui/loading.js';
+import { isolated } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
@@ -42,7 +43,7 @@ export function ApiKeys({ username }: { readonly username: string }): ReactNode 
 function calledOf({ name, prefix, createdAt }: ApiKey, apiKeys: readonly ApiKey[]): string {
   const others = apiKeys.filter((one) => one.name === name && one.prefix !== prefix);
   const age = others.length === 0 ? '' : others.every((one) => one.createdAt < createdAt) ? ', the new key' : ', the old key';
-  return `${name} (${prefix}${age})`;
+  return `${isolated(name)} (${prefix}${age})`;
 }
 
 const KeyTable = ({ apiKeys, onOpen }: { readonly apiKeys: readonly ApiKey[]; readonly onOpen: (open: Open) => void }): ReactNode => (

@@ -7,6 +7,7 @@ import { evenIfGone } from '../../shop/gone.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { Loading } from '../../ui/loading.js';
+import { isolated } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
@@ -67,7 +68,7 @@ function RemoveFactor({ user: { username, role }, factor: { id: factorId, kind, 
     },
   });
   return (
-    <ConfirmDialog title={`Remove ${kinds[kind]} ${name}?`} action="Remove it" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
+    <ConfirmDialog title={`Remove ${kinds[kind]} ${isolated(name)}?`} action="Remove it" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
       <Text size="sm">Make sure first that it is {username} who asks: whoever knows the password can log in {isLast ? 'without a second factor' : 'with those that are left'}.</Text>
       {role === 'admin' && <Text size="sm" mt="xs">A second administrator has to remove it too, within 24 hours.</Text>}
     </ConfirmDialog>

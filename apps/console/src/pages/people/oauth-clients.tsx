@@ -8,6 +8,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Loading } from '../../ui/loading.js';
+import { isolated } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
 import { useChange } from '../../ui/use-change.js';
@@ -84,13 +85,13 @@ function DeleteClient({ oauthClient, onClose }: { readonly oauthClient: OAuthCli
   const remove = useChange({
     mutationFn: () => evenIfGone(shop.DELETE('/oauth/clients/{clientId}', { params: { path: { clientId } } })),
     onSuccess: async () => {
-      sayDone(`${name} is deleted.`);
+      sayDone(`${isolated(name)} is deleted.`);
       onClose();
       await client.invalidateQueries({ queryKey: ['oauthClients'] });
     },
   });
   return (
-    <ConfirmDialog title={`Delete ${name}?`} action="Delete the client" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
+    <ConfirmDialog title={`Delete ${isolated(name)}?`} action="Delete the client" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
       <Text size="sm">{isProgram(oauthClient) ? 'It gets no more tokens, and those that it has are refused within a second.' : 'Users can no longer log in to it, their consents end, and its tokens are refused within a second.'}</Text>
       {isConsole && <Text size="sm" mt="xs" fw={600}>This is the console that you are using. You and everybody else are logged out of it, and nobody can log in again until an operator has set it up anew.</Text>}
     </ConfirmDialog>

@@ -1,4 +1,5 @@
 import { Cell } from '../../shop/cell.js';
+import { searchText } from '../../ui/page-search.js';
 import type { Role } from './people-reads.js';
 
 export const roles: readonly Role[] = ['customer', 'staff', 'admin'];
@@ -23,19 +24,19 @@ export interface PeopleSearch {
 /** The list as it was left last, to go back to. */
 export const leftPeople = new Cell<PeopleSearch>({});
 
-export function peopleSearch({ tab: askedTab, q, role: askedRole, by, operation, from, to }: Record<string, unknown>): PeopleSearch {
+export function peopleSearch({ tab: askedTab, role: askedRole, from, to, ...texts }: Record<string, unknown>): PeopleSearch {
+  const [q, by, operation] = [searchText(texts['q']), searchText(texts['by']), searchText(texts['operation'])];
   const tab = tabs.find((one) => one === askedTab);
   const role = roles.find((one) => one === askedRole);
   return {
     ...(tab && { tab }),
-    ...(isText(q) && { q }),
+    ...(q !== undefined && { q }),
     ...(role && { role }),
-    ...(isText(by) && { by }),
-    ...(isText(operation) && { operation }),
+    ...(by !== undefined && { by }),
+    ...(operation !== undefined && { operation }),
     ...(isInstant(from) && { from }),
     ...(isInstant(to) && { to }),
   };
 }
 
 const isInstant = (value: unknown): value is string => typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) && !Number.isNaN(Date.parse(value));
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';

@@ -1,7 +1,7 @@
 import { Button, Group, Paper, Select, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { usePerson, useShop } from '../../auth/session.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
@@ -27,19 +27,26 @@ export function RoleCard({ username, role, etag }: { readonly username: string; 
     },
     onSettled: () => Promise.all([client.invalidateQueries({ queryKey: ['user', username] }), client.invalidateQueries({ queryKey: ['users'] })]),
   });
-  const stop = (): void => {
-    change.reset();
+  // The answer was lost, or somebody else has done the same.
+  const isDone = isAsking && change.isError && chosen === role;
+  useEffect(() => {
+    if (!isDone) return;
+    sayDone(`${username} is ${article(role)} now.`);
+    setChosen(undefined);
     close();
-  };
+  }, [isDone, username, role, close]);
   return (
     <Paper withBorder p="md" mb="md" component="section" aria-labelledby="role">
       <Group gap="xs" mb="xs"><Title order={2} size="h4" id="role">Role</Title><RoleBadge role={role} /></Group>
       <Group align="flex-end">
         <Select label="New role" data={[...roles]} value={wanted} allowDeselect={false} onChange={(value) => setChosen(roles.find((one) => one === value))} w={180} />
-        <Button variant="default" disabled={wanted === role} onClick={open}>Change the role</Button>
+        <Button variant="default" disabled={wanted === role} onClick={() => {
+          change.reset();
+          open();
+        }}>Change the role</Button>
         <Text size="sm" c="dimmed" mb={8}>May do: {roleTexts[wanted]}.</Text>
       </Group>
-      <ConfirmDialog title={`Make ${username} ${article(wanted)}?`} action="Change the role" isOpen={isAsking} isBusy={change.isPending} error={change.error} onConfirm={() => change.mutate()} onClose={stop}>
+      <ConfirmDialog title={`Make ${username} ${article(wanted)}?`} action="Change the role" isOpen={isAsking} isBusy={change.isPending} error={change.error} onConfirm={() => change.mutate()} onClose={close}>
         <Text size="sm">At present {username} is {article(role)}. Within a second, every session, API key and application of {username} may do what {article(wanted)} may: {roleTexts[wanted]}.</Text>
         {roles.indexOf(wanted) > roles.indexOf(role) && <Text size="sm" mt="xs">Applications in which {username} is logged in, this console too, show what is new after the next log-in.</Text>}
         {isSelf && <Text size="sm" mt="xs" fw={600}>This is your own account: you may lose the permission to undo it.</Text>}

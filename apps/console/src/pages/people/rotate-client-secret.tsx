@@ -5,6 +5,7 @@ import { useShop } from '../../auth/session.js';
 import { isGone } from '../../shop/gone.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sendOnce } from '../../ui/drafts.js';
+import { isolated } from '../../ui/numbers.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { useChange } from '../../ui/use-change.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
@@ -22,7 +23,7 @@ export function RotateClientSecret({ oauthClient: { clientId, name }, onClose }:
   });
   return (
     <>
-      <ConfirmDialog title={`Replace the secret of ${name}?`} action="Replace the secret" isOpen={!rotate.data} isBusy={rotate.isPending} error={rotate.error} onConfirm={() => rotate.mutate()} onClose={onClose}>
+      <ConfirmDialog title={`Replace the secret of ${isolated(name)}?`} action="Replace the secret" isOpen={!rotate.data} isBusy={rotate.isPending} error={rotate.error} onConfirm={() => rotate.mutate()} onClose={onClose}>
         <RestoredDraft draft={draft} />
         <Text size="sm">The old secret is refused at once, and its tokens within a second. Users stay logged in to the application once it has the new secret.</Text>
       </ConfirmDialog>

@@ -6,7 +6,7 @@ import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { sendOnce, wasSent } from '../../ui/drafts.js';
-import { counted, formatNumber } from '../../ui/numbers.js';
+import { counted, formatNumber, isolated } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
@@ -76,7 +76,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
       client.setQueryData(stockQuery(shop, plantId).queryKey, saved);
       void client.invalidateQueries({ queryKey: ['plant', plantId, 'changes'] });
       void client.invalidateQueries({ queryKey: ['inventory'] });
-      sayDone(`${counted(saved.value.free, 'unit')} of ${name} can be ordered.`);
+      sayDone(`${counted(saved.value.free, 'unit')} of ${isolated(name)} can be ordered.`);
       draft.clear();
       onClose();
     },
@@ -86,7 +86,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
   const shortage = adjusting.error instanceof ShopProblem && adjusting.error.is('insufficient-stock');
   const asks = adjusting.data !== undefined && 'asks' in adjusting.data;
   return (
-    <Dialog isBusy={adjusting.isPending} onClose={onClose} title={`Stock of ${name}`}>
+    <Dialog isBusy={adjusting.isPending} onClose={onClose} title={`Stock of ${isolated(name)}`}>
       <form onSubmit={(event) => {
         event.preventDefault();
         adjusting.mutate();

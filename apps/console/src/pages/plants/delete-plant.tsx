@@ -8,7 +8,7 @@ import { useShop } from '../../auth/session.js';
 import { AnchorLink } from '../../ui/anchor-link.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
-import { counted } from '../../ui/numbers.js';
+import { counted, isolated } from '../../ui/numbers.js';
 import { useChange } from '../../ui/use-change.js';
 import { forgetAdded } from './import/current-import.js';
 import { leftPlants, type Plant } from './plant-filter.js';
@@ -26,7 +26,7 @@ export function DeletePlant({ plant: { value: { id, name }, etag } }: { readonly
     mutationFn: () => shop.DELETE('/plant/{plantId}', { params: { path: { plantId: id }, header: { 'If-Match': etag } } }),
     onSuccess: async () => {
       forgetAdded(id);
-      sayDone(`${name} was deleted.`);
+      sayDone(`${isolated(name)} was deleted.`);
       await navigate({ to: '/plants', search: leftPlants.get(), replace: true });
       client.removeQueries({ queryKey: ['plant', id] });
       void client.invalidateQueries({ queryKey: ['plants'] });

@@ -5,6 +5,7 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import { useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { sendOnce } from '../../ui/drafts.js';
+import { isolated } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
@@ -25,7 +26,7 @@ export function NewPlantPage(): ReactNode {
   const creating = useChange({
     mutationFn: async () => (await sendOnce(draft, { ...plantOfForm(values), ...(quantity.trim() !== '' && { quantity: Number(quantity) }) }, (body, idempotencyKey) => shop.POST('/plant', { body, idempotencyKey }))).data,
     onSuccess: async (plant) => {
-      sayDone(`${plant.name} was added.`);
+      sayDone(`${isolated(plant.name)} was added.`);
       draft.clear();
       void client.invalidateQueries({ queryKey: ['plants'] });
       // Not if the reader has gone on to another page.

@@ -5,6 +5,7 @@ import { useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
 import { ChangedMeanwhile } from '../../ui/changed-meanwhile.js';
 import { sayDone } from '../../ui/done.js';
+import { isolated } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { RestoredDraft, useDraft } from '../../ui/use-draft.js';
 import { rebased } from '../../ui/use-edit.js';
@@ -33,7 +34,7 @@ export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Pla
     onSaved: (saved) => {
       client.setQueryData(query.queryKey, saved);
       void client.invalidateQueries({ queryKey: ['plants'] });
-      sayDone(`${saved.value.name} is saved.`);
+      sayDone(`${isolated(saved.value.name)} is saved.`);
     },
   });
   const theirs = editing.theirs && formOf(editing.theirs.value);

@@ -1,5 +1,6 @@
 import type { components } from '@plant-shop/client';
 import { Cell } from '../../shop/cell.js';
+import { searchText } from '../../ui/page-search.js';
 
 export type Plant = components['schemas']['Plant'];
 export type PlantStatus = Plant['status'];
@@ -24,10 +25,10 @@ export const leftPlants = new Cell<PlantFilter>({});
 
 /** Reads the search from a URL, ignoring invalid values. */
 export function readPlantFilter(search: Readonly<Record<string, unknown>>): PlantFilter {
-  const q = textOf(search['q']);
-  const category = textOf(search['category']);
+  const q = searchText(search['q']);
+  const category = searchText(search['category']);
   const status = listOf(search['status']).flatMap((one) => plantStatuses.filter((known) => known === one));
-  const tags = listOf(search['tags']).flatMap((one) => textOf(one) ?? []).slice(0, 64);
+  const tags = listOf(search['tags']).flatMap((one) => searchText(one) ?? []).slice(0, 64);
   const stock = stockLevels.find((known) => known === search['stock']);
   const sort = plantSorts.find((known) => known === search['sort']);
   return {
@@ -39,11 +40,5 @@ export function readPlantFilter(search: Readonly<Record<string, unknown>>): Plan
     ...(sort !== undefined && { sort }),
   };
 }
-
-/** The router parses `q=12` as a number. */
-const textOf = (value: unknown): string | undefined => {
-  const text = typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
-  return text === '' ? undefined : text;
-};
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : value === undefined ? [] : [value]);

@@ -3,6 +3,7 @@ import { useCell, useShop } from '../../auth/session.js';
 import { Cell } from '../../shop/cell.js';
 import { watchUpload } from '../../shop/uploads.js';
 import { sayDone } from '../../ui/done.js';
+import { isolated } from '../../ui/numbers.js';
 import { askBeforeClosing } from '../../ui/use-stay-here.js';
 
 export interface Upload {
@@ -42,7 +43,7 @@ export function useImageUploads(plantId: number): { uploads: readonly Upload[]; 
         return;
       }
       dismiss(id);
-      sayDone(`${file.name} was added.`);
+      sayDone(`${isolated(file.name)} was added.`);
       void client.invalidateQueries({ queryKey: ['plants'] });
       await client.invalidateQueries({ queryKey: ['plant', plantId], exact: true });
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { OrderEventType } from '../../shop/live-events.js';
+import { searchText } from '../../ui/page-search.js';
 import type { TailFilter } from './tail.js';
 
 export const eventTypes: readonly OrderEventType[] = ['order.placed', 'order.status_changed', 'order.shipped', 'refund.due'];
@@ -16,7 +17,8 @@ export interface StreamSearch {
   readonly from?: string;
 }
 
-export function streamSearch({ types: asked, plant, order, status: askedStatus, from }: Record<string, unknown>): StreamSearch {
+export function streamSearch({ types: asked, plant, order, status: askedStatus, from: askedFrom }: Record<string, unknown>): StreamSearch {
+  const from = searchText(askedFrom);
   const types = Array.isArray(asked) ? eventTypes.filter((one) => asked.includes(one)) : [];
   const status = orderStatuses.find((one) => one === askedStatus);
   return {
@@ -24,7 +26,7 @@ export function streamSearch({ types: asked, plant, order, status: askedStatus, 
     ...(isId(plant) && { plant }),
     ...(isId(order) && { order }),
     ...(status && { status }),
-    ...(typeof from === 'string' && from !== '' && { from }),
+    ...(from !== undefined && { from }),
   };
 }
 

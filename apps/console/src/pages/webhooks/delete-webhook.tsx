@@ -6,6 +6,7 @@ import { useShop } from '../../auth/session.js';
 import { evenIfGone } from '../../shop/gone.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
+import { isolated } from '../../ui/numbers.js';
 import { useChange } from '../../ui/use-change.js';
 import type { Webhook } from './webhook-reads.js';
 import { leftWebhooks } from './webhooks-search.js';
@@ -26,7 +27,7 @@ export function DeleteWebhook({ webhook, onClose }: { readonly webhook: Webhook;
   });
   return (
     <ConfirmDialog title="Delete the webhook?" action="Delete the webhook" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
-      <Text size="sm">The shop stops sending events to <b style={{ overflowWrap: 'anywhere' }}>{name === undefined ? url : `${name} (${url})`}</b>. Pending events are never sent, and the record of past deliveries is deleted.</Text>
+      <Text size="sm">The shop stops sending events to <b style={{ overflowWrap: 'anywhere' }}>{name === undefined ? url : `${isolated(name)} (${url})`}</b>. Pending events are never sent, and the record of past deliveries is deleted.</Text>
     </ConfirmDialog>
   );
 }

@@ -16,12 +16,13 @@ import classes from './resend-dialog.module.css';
 import { findFailures, type FoundFailures, mostResent, ResendRun, type ResendRow } from './resend-run.js';
 import { type Delivery, nameOf, useNewestDeliveries, type Webhook } from './webhook-reads.js';
 
-const dayMs = 86_400_000;
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
 
 /** Asks for a period, and sends again what failed in it. */
 export function ResendFailed({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
-  const [yesterday] = useState(() => new Date(Date.now() - dayMs).toISOString());
+  const [yesterday] = useState(() => new Date(Math.floor(Date.now() / minuteMs) * minuteMs - dayMs).toISOString());
   const draft = useDraft<{ since: string | undefined; until: string | undefined }>(`failed deliveries of webhook ${webhook.id}`, { since: yesterday, until: undefined });
   const { since, until } = draft.value;
   const [found, setFound] = useState<FoundFailures & { readonly run: ResendRun }>();

@@ -3,6 +3,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useShop } from '../../auth/session.js';
+import { keepUnknown } from '../../ui/drafts.js';
 import { type Again, againAfter } from '../../ui/use-change.js';
 
 export type ReplayRange = components['schemas']['ReplayRange'];
@@ -61,6 +62,7 @@ export function useReplay(webhookId: string, onDone: () => void): ReplayRun {
         if (signal.aborted) return;
       }
     } catch (error) {
+      keepUnknown(error, part.again.idempotencyKey !== undefined);
       left.current = { ...part, again: againAfter(error) };
       setRun({ state: 'stopped', scheduled: part.scheduled, error });
     } finally {

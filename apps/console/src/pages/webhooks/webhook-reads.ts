@@ -2,6 +2,7 @@ import type { components, Shop } from '@plant-shop/client';
 import { type InfiniteData, keepPreviousData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useMay, useShop } from '../../auth/session.js';
 import { nextCursor } from '../../ui/next-cursor.js';
+import { isolated } from '../../ui/numbers.js';
 import { recent } from './health.js';
 import type { WebhooksSearch } from './webhooks-search.js';
 
@@ -12,7 +13,7 @@ export type DeliveryState = Delivery['state'];
 export type EventType = Webhook['eventTypes'][number];
 
 /** What people call the webhook: its name, or without one its address. */
-export const nameOf = ({ name, url }: Pick<Webhook, 'name' | 'url'>): string => name ?? url.replace(/^https?:\/\//, '');
+export const nameOf = ({ name, url }: Pick<Webhook, 'name' | 'url'>): string => (name === undefined ? url.replace(/^https?:\/\//, '') : isolated(name));
 
 /** The shop names the owner of a webhook that is another user's: it can only be read. */
 export const isOwn = ({ owner }: Pick<Webhook, 'owner'>): boolean => owner === undefined;

@@ -1,4 +1,5 @@
 import { Cell } from '../../shop/cell.js';
+import { searchText } from '../../ui/page-search.js';
 import type { DeliveryState } from './webhook-reads.js';
 
 /** The filters of the list of webhooks, kept in the URL. */
@@ -8,10 +9,10 @@ export interface WebhooksSearch {
   readonly failing?: true;
 }
 
-export const webhooksSearch = ({ owner, failing }: Record<string, unknown>): WebhooksSearch => ({
-  ...(typeof owner === 'string' && owner !== '' && owner !== '*' && { owner }),
-  ...(failing === true && { failing }),
-});
+export function webhooksSearch({ owner: asked, failing }: Record<string, unknown>): WebhooksSearch {
+  const owner = searchText(asked);
+  return { ...(owner !== undefined && owner !== '*' && { owner }), ...(failing === true && { failing }) };
+}
 
 /** The list as it was left last, to go back to. */
 export const leftWebhooks = new Cell<WebhooksSearch>({});

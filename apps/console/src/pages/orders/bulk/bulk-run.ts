@@ -1,6 +1,7 @@
 import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { type Order, stateOf } from '../../../shop/day.js';
 import { RowRun } from '../../../shop/row-run.js';
+import { keepUnknown } from '../../../ui/drafts.js';
 import { Refusal } from '../../../ui/problem.js';
 import { problemText, shortText } from '../../../ui/problem-text.js';
 
@@ -87,11 +88,13 @@ export class BulkRun extends RowRun<BulkRow> {
   }
 
   private async rowOf(order: Order, change: BulkChange): Promise<BulkRow> {
+    const wasUnknown = this.unknown.has(order.id);
     try {
       const shipment = await this.change(order, change);
       this.unknown.delete(order.id);
       return { order: { ...order, ...shipment }, state: 'done' };
     } catch (error) {
+      keepUnknown(error, wasUnknown);
       if (error instanceof ShopError && error.outcome !== 'unknown') this.unknown.delete(order.id);
       if (error instanceof Refusal) return { order, state: 'failed', isFinal: true, why: error.message };
       if (error instanceof ShopProblem && refusals.some((code) => error.is(code))) return { order, state: 'failed', isFinal: true, why: await this.stateNow(order) };
