@@ -396,6 +396,23 @@ describe('a file of plants', () => {
     await visit.leave();
   });
 
+  test('can be a workbook with a title, numbers as Excel shows them, and errors', async () => {
+    const word = fresh('Titled').replaceAll('-', '');
+    const number = Number(String(freshId()).slice(-4));
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    await choose(page, 'titled.xlsx', workbookOf([['Supplier list 2026'], [], ['Name', 'SKU', 'Stock'], [`${word} zeros`, { style: 2, value: number }, 4], [{ style: 1, value: 46173 }, `${word}-2`, 1], [`${word} wide`, `${word}-3`, 1, 'a remark'], [`${word} error`, { error: '#N/A' }, 2]]));
+    await page.getByRole('button', { name: 'Import 2 plants' }).waitFor();
+    assert.deepEqual(await figuresOf(page), { New: '2', Changed: '0', Unchanged: '0', Refused: '2' });
+    await page.getByText('2026-05-31').first().waitFor();
+    await page.getByText('has 4 cells, the row of the column names 3').first().waitFor();
+    await page.getByText('#N/A is an error of the spreadsheet').first().waitFor();
+    await confirm(page, '2 plants');
+    const { data } = await admin.GET('/plant/search', { params: { query: { externalId: String(number).padStart(5, '0') } } });
+    assert.deepEqual(data.map(({ name }) => name), [`${word} zeros`]);
+    await visit.leave();
+  });
+
   test('is exported with the separator that Excel expects, and without formulas', async () => {
     const [word, id] = [fresh('Exported').replaceAll('-', ''), freshId()];
     await admin.POST('/plant', { body: { id, name: `=HYPERLINK("${word}"); Фикус`, tags: [{ name: 'a;b' }] } });

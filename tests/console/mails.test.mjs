@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { misplaced } from './kit/boxes.mjs';
 import { Chrome } from './kit/console.mjs';
 import { mailsTo } from './kit/mails.mjs';
-import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+import { address, admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
 /** A customer with a verified address and a mail about an order. */
 async function mailedCustomer() {
@@ -32,6 +32,35 @@ describe('mails', () => {
     await customer.page.getByRole('heading', { name: 'The address is verified' }).waitFor();
     await customer.leave();
   };
+
+  test('lead to pages to which one can go back', async () => {
+    const ada = await mailedCustomer();
+    const visit = await chrome.newVisit();
+    const { page } = visit;
+    const title = (/** @type {string} */ name) => page.getByRole('heading', { level: 1, name }).waitFor();
+    await page.goto(ada.link);
+    await page.getByRole('button', { name: 'Yes, verify the address' }).click();
+    await title('The address is verified');
+    await page.goto(`${address}/account/recovery`);
+    await page.goBack();
+    await title('Log in to the plant shop');
+    await page.goto(`${address}/account/recovery`);
+    await page.getByLabel('Username or e-mail address').fill(ada.username);
+    await page.getByRole('button', { name: 'Send a link' }).click();
+    await title('Look for our mail');
+    await page.goto(`${address}/docs`);
+    await page.goBack();
+    await title('Forgot your password?');
+    const [{ text = '' } = {}] = await mailsTo(ada.email, 2);
+    await page.goto(/https?:\S+\/account\/password\?\S+/.exec(text)?.[0] ?? '');
+    await page.getByLabel('New password').fill('another good password');
+    await page.getByRole('button', { name: 'Set the password', exact: true }).click();
+    await title('The password is set');
+    await page.goto(`${address}/docs`);
+    await page.goBack();
+    await title('Log in to the plant shop');
+    await visit.leave();
+  });
 
   test('with a link for a new password are sent to a verified address only', async () => {
     const ada = await mailedCustomer();

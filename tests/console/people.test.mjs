@@ -344,6 +344,21 @@ describe('people', () => {
     await visit.leave();
   });
 
+  test('a user whom somebody else has just deleted is deleted, not refused', async () => {
+    const { username } = await newPerson('customer');
+    const visit = await chrome.visit(boss, { path: `/people/${username}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Delete the user' }).click();
+    await admin.DELETE('/user/{username}', { params: { path: { username } } });
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete the user' }).click();
+    const [question, done] = [page.getByRole('dialog', { name: 'Your password, please' }), page.getByText(`${username} is deleted.`)];
+    await question.or(done).first().waitFor();
+    if (await question.isVisible()) await givePassword(page, boss);
+    await done.waitFor();
+    await page.getByRole('heading', { level: 1, name: 'People' }).waitFor();
+    await visit.leave(/40[34]/);
+  });
+
   test('a key that somebody else has just revoked is revoked, not refused', async () => {
     const { username } = await newPerson('customer');
     const { data: { id } } = await admin.POST('/user/{username}/apiKeys', { params: { path: { username } }, body: { name: 'till' } });

@@ -63,7 +63,7 @@ describe('the Today page', () => {
     await page.getByRole('region', { name: 'Failing webhooks' }).getByText(/^(none|no answer or an error)$/).waitFor();
     // What people come for is above what they look at now and then.
     const topOf = async (/** @type {string} */ name) => (await page.getByRole('region', { name }).boundingBox())?.y ?? 0;
-    const tops = [await topOf('To ship'), await topOf('Waiting longest for shipment'), await topOf('Units by status')];
+    const tops = [await topOf('To ship'), await topOf('Waiting longest for shipment'), await topOf('The shop’s units by status')];
     assert.deepEqual(tops, [...tops].sort((a, b) => a - b));
     await visit.leave();
   });

@@ -245,6 +245,13 @@ describe('the webhooks pages', () => {
     await page.getByRole('button', { name: 'Send a test' }).click();
     await page.getByRole('button', { name: /^Send again delivery/ }).click();
     await refused.nth(1).waitFor();
+    // What could not be sent stays selected.
+    await page.getByRole('checkbox', { name: 'Select all that are shown' }).check();
+    await page.getByRole('button', { name: 'Send them again' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: /^Send .*again$/ }).click();
+    await page.getByRole('dialog').getByText('Nothing is sent to a webhook that is disabled.').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();
+    await page.getByRole('group', { name: 'Selected deliveries' }).getByText(/^[1-9]\d* selected$/).waitFor();
     await page.getByRole('button', { name: 'Enable the webhook' }).click();
     await page.getByRole('row', { name: new RegExp(`delivered Order ${order.id}`) }).waitFor();
     await refused.first().waitFor({ state: 'detached' });

@@ -23,7 +23,7 @@ export class BadEncoding extends BadFile {}
  * @typedef {{ number: number, text: string, isNew?: true, fault?: string, cells?: readonly string[] }} SourceLine
  */
 
-/** A row as it is in the file. @typedef {{ number: number, cells: readonly string[], separator: string }} Row */
+/** A row as it is in the file. `separator`: empty in a workbook. @typedef {{ number: number, cells: readonly string[], separator: string }} Row */
 
 /**
  * What is known of a CSV file and not to be seen in it. `encoding`: its own if it has no byte order mark, instead of UTF-8.
@@ -289,8 +289,9 @@ function nearest(name) {
 
 /** @param {Header} names @param {readonly string[]} cells @param {string} separator @param {string} [tagSeparator] @returns {Omit<SourceLine, 'number'>} */
 function readRow(names, cells, separator, tagSeparator) {
-  const refused = (/** @type {string} */ fault) => ({ text: cells.join(separator), fault });
+  const refused = (/** @type {string} */ fault) => ({ text: cells.join(separator || '\t'), fault });
   const extra = cells.findLastIndex((cell) => cell.trim() !== '') + 1;
+  if (extra > names.length && separator === '') return refused(`has ${extra} cells, the row of the column names ${names.length}. Name the other columns, too, or empty these cells.`);
   if (extra > names.length) {
     const named = SEPARATORS[/** @type {keyof typeof SEPARATORS} */ (separator)] ?? 'separator';
     return refused(`has ${extra} cells, the header ${names.length}. Put a cell that contains a ${named} in quotes.`);
@@ -301,6 +302,7 @@ function readRow(names, cells, separator, tagSeparator) {
     const value = unescaped(cells[n] ?? '');
     if (name === null || value.trim() === '') continue;
     if (!name) return refused(`column ${n + 1} has a value, but no name in the header.`);
+    if (ERROR.test(value.trim())) return refused(`column ${name}: ${value.trim()} is an error of the spreadsheet. Correct it there.`);
     if (name === 'id') plant[name] = numberOf(value);
     else if (name === 'quantity') plant[name] = numberOf(withoutMarks(value, separator));
     else if (name === 'status') plant[name] = statusOf(value);
@@ -316,6 +318,9 @@ function readRow(names, cells, separator, tagSeparator) {
   }
   return { text: JSON.stringify(plant), ...(plant['id'] === undefined && plant['externalId'] === undefined && { isNew: true }) };
 }
+
+/** What spreadsheets show instead of a value that they cannot compute. */
+const ERROR = /^#(?:N\/A|NV|REF!|BEZUG!|VALUE!|WERT!|DIV\/0!|NAME\?|NULL!|NUM!|ZAHL!|SPILL!|CALC!)$/;
 
 /** Leaves a value that is no whole number as text, for the shop to refuse. @param {string} value */
 const numberOf = (value) => (/^(0|[1-9]\d{0,15})$/.test(value.trim()) ? Number(value) : value);
@@ -357,14 +362,17 @@ function labelOf(value) {
 
 // Writing CSV
 
-/** What a spreadsheet would run as a formula; also such a text after apostrophes, so that `unescaped` reverses `escaped`. */
-const FORMULA = /^'*\s*[=+\-@＝＋－＠\t\r\n]/;
+/**
+ * What a spreadsheet would run as a formula, or change as a number: it drops leading zeros and digits after the fifteenth, and takes 1E10 for one.
+ * Also such a text after apostrophes, so that `unescaped` reverses `escaped`.
+ */
+const FORMULA = /^'*(?:\s*[=+\-@＝＋－＠\t\r\n]|0\d+$|\d{16,}$|\d+e\d+$)/i;
 
 const escaped = (/** @type {string} */ value) => (FORMULA.test(value) ? `'${value}` : value);
 const unescaped = (/** @type {string} */ value) => (value.startsWith("'") && FORMULA.test(value) ? value.slice(1) : value);
 
 /**
- * Returns a row that spreadsheets show as it is: values that they would run as a formula begin with an apostrophe.
+ * Returns a row that spreadsheets show as it is: values that they would run or change begin with an apostrophe.
  * @param {readonly string[]} values @param {string} [separator]
  */
 export const rowOf = (values, separator = ',') =>

@@ -99,6 +99,15 @@ test('quantities and statuses are read as spreadsheets and suppliers write them'
   for (const [text, status] of [['Available ', 'available'], ['Verfügbar', 'available'], ['AUSVERKAUFT', 'sold'], ['ausstehend', 'pending'], ['gone', 'gone']]) assert.equal(await statusOf(text ?? ''), status);
 });
 
+test('what a spreadsheet would change begins with an apostrophe, which reading takes away; its errors are refused', async () => {
+  const plant = { id: 1, name: '0012', status: 'sold', category: { id: 1_000_000_001, name: '12E5' }, tags: [], photoUrls: [], externalId: '12345678901234567890' };
+  const text = headerOf(EXPORTED) + recordOf(plant);
+  assert.match(text, /\r\n1,'0012,sold,'12E5,,,'12345678901234567890\r\n$/);
+  assert.deepEqual(await plantsIn(text), [[2, { id: 1, name: '0012', status: 'sold', category: { name: '12E5' }, externalId: plant.externalId }]]);
+  assert.deepEqual(await plantsIn(headerOf(EXPORTED) + recordOf({ ...plant, name: "'007" })), [[2, { id: 1, name: "'007", status: 'sold', category: { name: '12E5' }, externalId: plant.externalId }]]);
+  for (const error of ['#N/A', '#REF!', '#WERT!']) assert.deepEqual((await read(`name,externalId\nFern,${error}\n`)).map(({ fault }) => fault), [`column externalId: ${error} is an error of the spreadsheet. Correct it there.`]);
+});
+
 test('lines are numbered as an editor shows them', async () => {
   const text = '\r\nid,name\r\n\r\n1,"a\r\n\nb"\r\n,\r\n2,c\r3,d\n\n4,e';
   assert.deepEqual((await plantsIn(text)).map(([line, { id }]) => [line, id]), [[4, 1], [8, 2], [9, 3], [11, 4]]);

@@ -35,7 +35,7 @@ import { Description } from './schema.js';
 const Username = (): PropertyDecorator =>
   Pattern(
     username,
-    'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout, me or createWithList',
+    'must begin with a letter from A to Z or a digit, and have at most 64 letters, digits and . _ @ + -; some names are reserved',
     // The reserved names are case-insensitive, which a JSON Schema pattern cannot express.
     { pattern: '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$', description: 'Not login, logout, me or createWithList.' },
   );

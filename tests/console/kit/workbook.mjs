@@ -1,13 +1,16 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 
+/** `style` 1: a day, 2: with five digits. @typedef {string | number | undefined | { style: 1 | 2, value: number } | { error: string }} Cell */
+
 /**
  * A workbook as Excel saves it, with rows in the first of two sheets: texts are shared, numbers are not, empty cells are absent.
- * @param {readonly (readonly (string | number | undefined)[])[]} rows
+ * @param {readonly (readonly Cell[])[]} rows
  */
 export function workbookOf(rows) {
   const texts = new Map([...new Set(rows.flat().filter((cell) => typeof cell === 'string'))].map((text, index) => [text, index]));
-  const cellOf = (/** @type {string | number | undefined} */ cell, /** @type {string} */ at) => {
+  const cellOf = (/** @type {Cell} */ cell, /** @type {string} */ at) => {
     if (cell === undefined) return '';
+    if (typeof cell === 'object') return 'error' in cell ? `<c r="${at}" t="e"><v>${cell.error}</v></c>` : `<c r="${at}" s="${cell.style}"><v>${cell.value}</v></c>`;
     return typeof cell === 'number' ? `<c r="${at}"><v>${cell}</v></c>` : `<c r="${at}" t="s"><v>${texts.get(cell)}</v></c>`;
   };
   const sheet = rows.map((cells, row) => `<row r="${row + 1}">${cells.map((cell, column) => cellOf(cell, `${String.fromCharCode(65 + column)}${row + 1}`)).join('')}</row>`).join('');
@@ -16,6 +19,7 @@ export function workbookOf(rows) {
   return zip({
     'xl/workbook.xml': `<workbook ${main} xmlns:r="${document}"><sheets><sheet name="Plants" sheetId="1" r:id="rId1"/><sheet name="Info" sheetId="2" r:id="rId2"/></sheets></workbook>`,
     'xl/_rels/workbook.xml.rels': `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="${document}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
+    'xl/styles.xml': `<styleSheet ${main}><numFmts count="1"><numFmt numFmtId="164" formatCode="00000"/></numFmts><cellXfs count="3"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/></cellXfs></styleSheet>`,
     'xl/sharedStrings.xml': `<sst ${main}>${[...texts.keys()].map((text) => `<si><t xml:space="preserve">${escaped(text)}</t></si>`).join('')}</sst>`,
     'xl/worksheets/sheet1.xml': `<worksheet ${main}><sheetData>${sheet}</sheetData></worksheet>`,
   });

@@ -34,7 +34,7 @@ const rules: readonly Rule[] = [
   [/^must not repeat /, 'The same is there twice. Remove one.'],
   [/^must not be empty$|^must not be an empty file$/, 'There is nothing in it. Choose another one.'],
   [/^must be given|^is required/, 'This is needed.'],
-  [/^must be 1 to 64 of A-Z/, 'Use 1 to 64 letters, digits, underscores and . @ + -. Begin with a letter or a digit. Some names are reserved.'],
+  [/^must begin with a letter from A to Z/, 'Use 1 to 64 letters, digits, underscores and . @ + -. Begin with a letter or a digit. Some names are reserved.'],
   [/^is already taken; choose/, 'Another user has this name. Choose another one.'],
   [/^is already taken; omit/, 'Another user has this number. Leave it empty to get one.'],
   [/^is that of (?:another )?plant (\d+)$/, (id) => `Plant ${id} has it already.`],

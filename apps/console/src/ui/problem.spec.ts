@@ -17,7 +17,7 @@ const problem = (code: string, status: number): ShopProblem =>
 describe('the text of a problem', () => {
   it('is one for people, with the faults of fields and the request', () => {
     const text = problemText(problem('invalid-input', 400));
-    expect(text).toEqual({ what: 'Something that you wrote is not accepted.', todo: 'Nothing was changed. Correct it, then try again.', faults: [{ field: 'trackingNumber', detail: 'Enter 1 to 200 characters.' }, { field: 'tags', detail: 'The shop does not accept this.' }], requestId: 'r-1' });
+    expect(text).toEqual({ what: 'Something that you wrote is not accepted.', todo: 'Nothing was changed. Correct it, then try again.', faults: [{ field: 'trackingNumber', detail: 'Enter 1 to 200 characters.' }, { field: 'tags', detail: 'Entry 1: The shop does not accept this.' }], requestId: 'r-1' });
     expect(faultOf(problem('invalid-input', 400), 'trackingNumber')).toBe('Enter 1 to 200 characters.');
     expect(faultOf(problem('invalid-input', 400), 'name')).toBeUndefined();
   });

@@ -16,10 +16,13 @@ export interface FieldFault {
 
 /** Returns the errors of single fields. */
 export const faultsOf = (error: unknown): readonly FieldFault[] =>
-  error instanceof ShopProblem ? error.errors.map(({ pointer, parameter, header, detail }) => ({ field: fieldOf(pointer ?? parameter ?? header), detail: fieldSentence(detail) })) : [];
+  error instanceof ShopProblem ? error.errors.map(({ pointer, parameter, header, detail }) => ({ field: fieldOf(pointer ?? parameter ?? header), detail: `${entryOf(pointer)}${fieldSentence(detail)}` })) : [];
 
 /** The field of a form: `/tags/0/name` → `tags`. */
 export const fieldOf = (pointer = ''): string => pointer.split('/').find((part) => part !== '') ?? '';
 
-/** Returns the error of a form's field, if it has one. */
-export const faultOf = (error: unknown, field: string): string | undefined => faultsOf(error).find((one) => one.field === field)?.detail;
+/** Which of several it is: `/redirectUris/1` → `Entry 2: `. */
+const entryOf = (pointer = ''): string => pointer.replace(/^\/[^/]+(?:\/(\d+))?.*$/, (_, index?: string) => (index === undefined ? '' : `Entry ${Number(index) + 1}: `));
+
+/** Returns the errors of a form's field, if it has one. */
+export const faultOf = (error: unknown, field: string): string | undefined => faultsOf(error).filter((one) => one.field === field).map(({ detail }) => detail).join(' ') || undefined;

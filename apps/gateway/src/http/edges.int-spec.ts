@@ -151,6 +151,17 @@ describe('proxies, CORS, content codings and types', () => {
     }
   });
 
+  it('a browser gets a page for an address of the console or an account that is none; programs and the API have problem documents', async () => {
+    shop = await startShop({});
+    for (const path of ['/console/people/%E0%A4%A', '/account/nope', '/account/email?code=%00']) {
+      const page = await shop.get(path, { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
+      expect([path, page.status >= 400, page.headers.get('content-type')]).toEqual([path, true, 'text/html; charset=utf-8']);
+      expect(await page.text()).toContain('<h1>There is no such page</h1>');
+      expect((await shop.get(path)).headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    }
+    expect((await shop.get('/v3/nope', { accept: 'text/html' })).headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  });
+
   it('a response has the type of its operation, unless Accept refuses just that (slow)', async () => {
     shop = await startShop({ catalog: [fake(catalog.findPlantsByStatus, () => [plantOf(1)])] });
     for (const [accept, status] of [

@@ -1,12 +1,14 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
 import type { BodySpec } from '@plant-shop/contracts/client-operation';
+import { pageText } from '@plant-shop/contracts/page';
 import { HttpError, problemResponse, problemTypeUrl } from '@plant-shop/contracts/problem';
 import { type ProblemCode, problemTable } from '@plant-shop/contracts/problem-table';
 import { CodedError, type ErrorDetails, type FieldError, type RequestError } from '@plant-shop/platform/errors';
+import { html } from '@plant-shop/platform/html/html';
 import { pathOf } from '@plant-shop/platform/http/request';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { gatewayHeaders, type HeaderOptions } from './headers.js';
+import { gatewayHeaders, type HeaderOptions, sendPage } from './headers.js';
 
 /** Answers a request with the problem document of an error; logs defects. */
 export function sendProblem(
@@ -31,7 +33,17 @@ export function sendProblem(
   const { resource } = request.routeSpec ?? {};
   // RFC 9728: where a client learns how to get a token for it.
   const described = status === 401 && resource && { 'www-authenticate': `${headers['www-authenticate']}, resource_metadata="${options.publicUrl}/.well-known/oauth-protected-resource${resource}"` };
-  void reply.code(status).headers({ ...headers, ...described }).send(body);
+  void reply.code(status).headers({ ...headers, ...described });
+  if (isForPeople(request)) sendPage(reply, problemPage(coded, status, request.id));
+  else void reply.send(body);
+}
+
+/** Only navigations of browsers ask for HTML by name. Paths of the API have problem documents for them, too. */
+const isForPeople = ({ headers, raw: { url = '' } }: FastifyRequest): boolean => /^\/(?:console|account|oauth)(?:[/?]|$)/.test(url) && headers.accept?.includes('text/html') === true;
+
+function problemPage({ message }: CodedError, status: number, requestId: string): string {
+  const [title, text] = [400, 404, 414].includes(status) ? ['There is no such page', 'Check its address, or begin at the'] : ['This page cannot be shown', `${message} Then go on at the`];
+  return pageText({ title, layout: 'card', main: html`<h1>${title}</h1>\n<p>${text} <a href="/console">console</a>.</p>\n<p class="dimmed">Request ${requestId}</p>` });
 }
 
 /** Whether a streamed response was given up because its client has left. */

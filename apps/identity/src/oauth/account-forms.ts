@@ -48,7 +48,7 @@ export class AccountForms implements HostedPages {
       servePages(provider, (asked) => asked === path, async (ctx) => {
         if (ctx.method === 'POST') await this.accept(ctx, page);
         else sendPage(ctx, await page.show(ctx, this.codeIn(ctx), this.proofFor(ctx)));
-      });
+      }, { showsAgain: true });
     }
     servePages(provider, (asked) => asked === exchangePath, (ctx) => this.exchange(ctx));
   }

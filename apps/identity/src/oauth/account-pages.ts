@@ -57,7 +57,8 @@ interface LinkView {
   readonly username: string;
 }
 
-const codeField = (code: string): Html => html`<input type="hidden" name="code" value="${code}">`;
+/** After an error, the page loads as that of the link again. */
+const codeField = ({ code, action }: Pick<LinkView, 'code' | 'action'>): Html => html`<input type="hidden" name="code" value="${code}" data-loads-as="${action}?code=${encodeURIComponent(code)}">`;
 
 export interface NewPasswordView extends LinkView {
   readonly error?: string;
@@ -73,7 +74,7 @@ export const newPasswordPage = ({ proof, code, action, username, error, hasFacto
 ${alertOf(error)}
 <form method="post" action="${action}"${options && passkeyAttributes('get', options)}>
 ${hidden(proof)}
-${codeField(code)}
+${codeField({ code, action })}
 <label for="username">Username</label>
 <input id="username" name="username" type="text" value="${username}" autocomplete="username" readonly>
 <label for="password">New password</label>
@@ -91,7 +92,7 @@ ${passkeyFields}`}` : undefined}
 export const passwordSetPage = (username: string): Page => ({
   title: 'The password is set',
   main: html`<h1>The password is set</h1>
-<p>Go back to the application, or to <a href="${accountPath}">your account</a>, and log in as <strong>${username}</strong> with the new password.</p>`,
+<p data-loads-as="${accountPath}">Go back to the application, or to <a href="${accountPath}">your account</a>, and log in as <strong>${username}</strong> with the new password.</p>`,
 });
 
 export const verifyPage = ({ proof, code, action, username, email }: LinkView & { readonly email: string }): Page => ({
@@ -100,7 +101,7 @@ export const verifyPage = ({ proof, code, action, username, email }: LinkView & 
 <p>Is <strong>${email}</strong> your address, and <strong>${username}</strong> your account?</p>
 <form method="post" action="${action}">
 ${hidden(proof)}
-${codeField(code)}
+${codeField({ code, action })}
 <button class="main" name="action" value="verify" autofocus>Yes, verify the address</button>
 </form>
 <p class="dimmed">If not, close this page: then nothing happens.</p>`,
@@ -109,7 +110,7 @@ ${codeField(code)}
 export const verifiedPage = (email: string): Page => ({
   title: 'The address is verified',
   main: html`<h1>The address is verified</h1>
-<p><strong>${email}</strong> is verified. You can close this page.</p>`,
+<p data-loads-as="${accountPath}"><strong>${email}</strong> is verified. You can close this page.</p>`,
 });
 
 /** The same page for every link that does not work, whatever the reason. @param next what to do */

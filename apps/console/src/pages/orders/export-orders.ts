@@ -6,24 +6,22 @@ const partRows = 2_000;
 
 // Times as spreadsheets read them.
 const utc = (at: string | undefined): string => (at === undefined ? '' : at.slice(0, 19).replace('T', ' '));
-/** Spreadsheets would drop leading zeros, digits after the fifteenth, and take 1E10 for a number. */
-const asText = (text = ''): string => (/^0\d+$|^\d{16,}$|^\d+e\d+$/i.test(text) ? `'${text}` : text);
 
 const columns: readonly (readonly [title: string, value: (order: Order) => string])[] = [
-  ['Order', ({ id }) => asText(String(id))],
+  ['Order', ({ id }) => String(id)],
   ['Status', stateOf],
   ['Placed (UTC)', ({ placedAt }) => utc(placedAt)],
   ['Pay until (UTC)', ({ reservedUntil }) => utc(reservedUntil)],
-  ['Plant number', ({ plantId }) => asText(String(plantId))],
+  ['Plant number', ({ plantId }) => String(plantId)],
   ['Plant', ({ plant }) => plant?.name ?? ''],
   ['Units', ({ quantity }) => String(quantity)],
-  ['Owner', ({ owner }) => asText(owner)],
-  ['Carrier', ({ carrier }) => asText(carrier)],
-  ['Tracking number', ({ trackingNumber }) => asText(trackingNumber)],
+  ['Owner', ({ owner }) => owner ?? ''],
+  ['Carrier', ({ carrier }) => carrier ?? ''],
+  ['Tracking number', ({ trackingNumber }) => trackingNumber ?? ''],
   ['Refund', ({ refund }) => refund ?? ''],
-  ['Basket', ({ basketId }) => asText(basketId === undefined ? '' : String(basketId))],
-  ['External id', ({ externalId }) => asText(externalId)],
-  ['Ship to', ({ shipTo }) => asText(shipTo?.name)],
+  ['Basket', ({ basketId = '' }) => String(basketId)],
+  ['External id', ({ externalId }) => externalId ?? ''],
+  ['Ship to', ({ shipTo }) => shipTo?.name ?? ''],
   ['Address', ({ shipTo }) => shipTo?.lines?.join(', ') ?? ''],
   // In one cell, a postal code keeps its zeros.
   ['Postal code and city', ({ shipTo }) => [shipTo?.postalCode, shipTo?.city].filter((one) => one !== undefined).join(' ')],

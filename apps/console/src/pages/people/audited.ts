@@ -125,7 +125,7 @@ export function targetOf({ operation, target, targetUsername }: Pick<AuditEntry,
   return { text: target };
 }
 
-const credentialKinds: Readonly<Record<string, string>> = { session: 'a session', apiKey: 'an API key', accessToken: 'an application', accountPage: 'their account page' };
+const credentialKinds: Readonly<Record<string, string>> = { session: 'a session', apiKey: 'an API key', accessToken: 'an application', accountPage: 'their account page', mailLink: 'a link in a mail' };
 
 /** Names the credential that permitted it. @param applications names of OAuth clients by id */
 export const credentialText = ({ kind, id }: { readonly kind: string; readonly id?: string }, applications: ReadonlyMap<string, string>): string =>

@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useShop } from '../../auth/session.js';
+import { evenIfGone } from '../../shop/gone.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { useChange } from '../../ui/use-change.js';
@@ -13,7 +14,7 @@ export function DeleteUser({ username, onClose }: { readonly username: string; r
   const client = useQueryClient();
   const navigate = useNavigate();
   const remove = useChange({
-    mutationFn: () => shop.DELETE('/user/{username}', { params: { path: { username } } }),
+    mutationFn: () => evenIfGone(shop.DELETE('/user/{username}', { params: { path: { username } } })),
     onSuccess: async () => {
       sayDone(`${username} is deleted.`);
       await navigate({ to: '/people', search: leftPeople.get(), replace: true });

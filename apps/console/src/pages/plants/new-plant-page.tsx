@@ -1,8 +1,8 @@
-import { Button, Card, Group, Stack } from '@mantine/core';
+import { Alert, Button, Card, Group, Stack } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef } from 'react';
-import { useShop } from '../../auth/session.js';
+import { useMay, useShop } from '../../auth/session.js';
 import { sayDone } from '../../ui/done.js';
 import { sendOnce } from '../../ui/drafts.js';
 import { isolated } from '../../ui/numbers.js';
@@ -19,6 +19,7 @@ export function NewPlantPage(): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const navigate = useNavigate();
+  const mayWrite = useMay('write:plants');
   const isOpen = useRef(true);
   useEffect(() => () => void (isOpen.current = false), []);
   const draft = useDraft('new plant', { values: emptyForm, quantity: '' });
@@ -36,6 +37,7 @@ export function NewPlantPage(): ReactNode {
   return (
     <>
       <PageHeader title="New plant" text="You can add images after creating the plant." />
+      {!mayWrite && <Alert color="yellow" variant="light" mb="md" maw={640} title="Only staff add plants">Your role does not allow changing plants. Ask an administrator.</Alert>}
       <Card withBorder maw={640}>
         <form onSubmit={(event) => {
           event.preventDefault();
@@ -48,7 +50,7 @@ export function NewPlantPage(): ReactNode {
             <ProblemAlert error={creating.error} title="The plant was not added" />
             <Group justify="flex-end">
               <Button component={Link} to="/plants" variant="default">Cancel</Button>
-              <Button type="submit" loading={creating.isPending}>Add the plant</Button>
+              <Button type="submit" loading={creating.isPending} disabled={!mayWrite}>Add the plant</Button>
             </Group>
           </Stack>
         </form>

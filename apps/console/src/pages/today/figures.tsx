@@ -53,7 +53,7 @@ export const UnitsByStatus = memo(function UnitsByStatus(): ReactNode {
   const parts = useStable((['available', 'pending', 'sold'] as const).map((name) => ({ name, value: data?.[name] ?? 0 })));
   const drawn = useDeferredValue(parts);
   return (
-    <Card title="Units by status">
+    <Card title="The shop’s units by status">
       <ProblemAlert error={error} title="The inventory could not be loaded" />
       {data && (
         <Group gap="md">

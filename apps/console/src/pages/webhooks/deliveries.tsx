@@ -67,7 +67,9 @@ function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly del
         run={run}
         note={run.isMerged ? 'Deliveries of the same event count once.' : ''}
         onClose={() => {
-          if (run.state.get().isBegun) setSelected(new Set());
+          // What was not sent stays selected.
+          const sent = new Set(run.state.get().rows.filter(({ state }) => state === 'scheduled').map(({ delivery }) => delivery.eventId));
+          setSelected(new Set(chosen.filter(({ eventId }) => !sent.has(eventId)).map(({ id }) => id)));
           setRun(undefined);
         }}
       />

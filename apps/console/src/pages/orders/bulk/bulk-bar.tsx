@@ -60,7 +60,7 @@ export function BulkBar({ desk, list, rows, isEnd, total, selection }: {
       <Text size="sm" role="status" className="numbers" {...(orders.length === 0 && { c: 'dimmed' })}>{orders.length === 0 ? 'Select orders to work on several at once: by click, or by arrow keys and Space.' : `${formatNumber(count)} selected${isTooMany ? `: at most ${formatNumber(most)} can be changed or printed at once` : ''}`}</Text>
       {isMore && orders.length < most && (
         <Button size="xs" variant="subtle" loading={isLoading} onClick={() => void selectAll()}>
-          {known === undefined || known > most ? `Select the first ${formatNumber(most)} that match` : `Select all ${formatNumber(known)} that match`}
+          {known === undefined || known > most ? `Select the first ${formatNumber(most)} that match` : known === 1 ? 'Select the one that matches' : `Select all ${formatNumber(known)} that match`}
         </Button>
       )}
       {orders.length > 0 && (

@@ -55,7 +55,7 @@ function Address({ order: { shipTo, owner } }: { readonly order: Order }): React
   const place = [postalCode, city].filter((one) => one !== undefined).join(' ');
   const all = [name, ...lines, place, country].filter((one) => one !== undefined && one !== '');
   // The longest address that the shop takes still fits on a label.
-  return <address data-long={all.join('').length > 160 || undefined}>{all.map((line, n) => <div key={n}>{line}</div>)}</address>;
+  return <address data-long={all.join('').length > 160 || undefined}>{all.map((line, n) => <div key={n} dir="auto">{line}</div>)}</address>;
 }
 
 /** The order's number: scanned into the search of the console, it finds the order. */
@@ -75,7 +75,7 @@ export function PickList({ orders }: { readonly orders: readonly Order[] }): Rea
       <h1>Pick list</h1>
       <p>{counted(orders.length, 'order')}, {counted(unitsOf(orders), 'unit')} of {counted(lines.length, 'plant')}</p>
       <table>
-        <thead><tr><th scope="col">Plant</th><th scope="col">Number</th><th scope="col" className={classes['number']}>Units</th><th scope="col" className={classes['orders']}>Orders (units)</th><th scope="col">Picked</th></tr></thead>
+        <thead><tr><th scope="col" className={classes['plant']}>Plant</th><th scope="col">Number</th><th scope="col" className={classes['number']}>Units</th><th scope="col" className={classes['orders']}>Orders (units)</th><th scope="col">Picked</th></tr></thead>
         <tbody>
           {lines.map(({ plantId, name, units, orders: ofPlant }) => (
             <tr key={plantId}>

@@ -2,9 +2,10 @@ import { Alert, Button, Code, List, Stack, Text } from '@mantine/core';
 import { IconFileUpload } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { useCell, useShop } from '../../../auth/session.js';
+import { useCell, useMay, useShop } from '../../../auth/session.js';
 import { AnchorLink } from '../../../ui/anchor-link.js';
 import { Card } from '../../../ui/card.js';
+import { EmptyState } from '../../../ui/empty-state.js';
 import { FileDropZone } from '../../../ui/file-drop-zone.js';
 import { counted, formatNumber } from '../../../ui/numbers.js';
 import { PageHeader } from '../../../ui/page-header.js';
@@ -18,6 +19,7 @@ export function ImportPage(): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const current = useCell(currentImport);
+  const mayWrite = useMay('write:plants');
   const end = (): void => {
     if (current instanceof ImportPreview) current.stop();
     forgetLeft();
@@ -37,7 +39,7 @@ export function ImportPage(): ReactNode {
       <PageHeader title="Import plants" text="Adds the plants of a file. A row with the id of an existing plant replaces that plant. A row with only its external id changes the fields that have a value in the row, and keeps the others. The stock of existing plants changes only where the file says it." />
       {current instanceof ImportPreview && <PreviewPage preview={current} onImport={() => begin(current)} onAnother={end} />}
       {current instanceof PlantImport && <ImportProgress import={current} onAnother={end} />}
-      {!current && <ChooseFile />}
+      {!current && (mayWrite ? <ChooseFile /> : <EmptyState icon={IconFileUpload} title="Only staff import plants" text="Your role does not allow changing plants. Ask an administrator." />)}
     </>
   );
 }

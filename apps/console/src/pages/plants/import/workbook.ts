@@ -1,5 +1,5 @@
 import { unzipSync } from 'fflate';
-import { BadFile, type Row } from '../../../../../../tools/plants/csv.mjs';
+import { BadFile, columnOf as columnNamed, type Row } from '../../../../../../tools/plants/csv.mjs';
 
 /** Bytes of a workbook's part at most: a small file can be unpacked to a huge one. */
 const mostBytes = 64 * 1024 * 1024;
@@ -26,6 +26,8 @@ export function readWorkbook(bytes: Uint8Array): Sheet {
   const shared = parse(parts, 'xl/sharedStrings.xml');
   const texts = shared ? all(shared, 'si').map(textOf) : [];
   const [name = '', ...others] = sheets.map((one) => one.getAttribute('name') ?? '');
+  const formats = formatsIn(parse(parts, 'xl/styles.xml'));
+  const startsIn1904 = workbook ? /^(?:1|true)$/.test(all(workbook, 'workbookPr')[0]?.getAttribute('date1904') ?? '') : false;
   const rows = all(sheet, 'row').map((row, index) => {
     const cells: string[] = [];
     for (const [position, cell] of all(row, 'c').entries()) {
@@ -33,11 +35,18 @@ export function readWorkbook(bytes: Uint8Array): Sheet {
       // A damaged reference must not fill the memory.
       if (column > 16_384) continue;
       while (cells.length < column) cells.push('');
-      cells[column] = valueOf(cell, texts);
+      cells[column] = valueOf(cell, texts, formats, startsIn1904);
     }
-    return { number: Number(row.getAttribute('r') ?? index + 1), cells, separator: '\t' };
+    return { number: Number(row.getAttribute('r') ?? index + 1), cells, separator: '' };
   });
-  return { name, others, rows };
+  return { name, others, rows: withoutTitles(rows) };
+}
+
+/** Leaves out titles: rows of one cell above those that name several columns and hold plants. */
+function withoutTitles(rows: readonly Row[]): readonly Row[] {
+  const widths = rows.slice(0, 20).map(({ cells }) => cells.filter((cell) => cell.trim() !== '').length);
+  const first = widths.findIndex((width) => width > 1);
+  return first > 0 && widths.filter((width) => width > 1).length > 1 && !rows.slice(0, first).some(({ cells }) => cells.some(columnNamed)) ? rows.slice(first) : rows;
 }
 
 const relations = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
@@ -46,7 +55,7 @@ function unpacked(bytes: Uint8Array): Record<string, Uint8Array> {
   try {
     return unzipSync(bytes, {
       filter: ({ name, originalSize }) => {
-        const isWanted = /^xl\/(workbook\.xml|_rels\/workbook\.xml\.rels|sharedStrings\.xml|worksheets\/[^/]+\.xml)$/.test(name);
+        const isWanted = /^xl\/((?:workbook|styles)\.xml|_rels\/workbook\.xml\.rels|sharedStrings\.xml|worksheets\/[^/]+\.xml)$/.test(name);
         if (isWanted && originalSize > mostBytes) throw new BadFile('This workbook is too large. Save it as “CSV UTF-8”.');
         return isWanted;
       },
@@ -70,14 +79,39 @@ const all = (within: Document | Element, name: string): Element[] => [...within.
 /** The text without its readings (`rPh`), which Japanese cells have. */
 const textOf = (item: Element): string => all(item, 't').filter((text) => text.parentElement?.localName !== 'rPh').map((text) => text.textContent).join('');
 
-function valueOf(cell: Element, texts: readonly string[]): string {
+/** What a number format makes of a number, as far as a list of plants needs it. */
+type NumberFormat = 'date' | { readonly digits: number } | undefined;
+
+/** Formats of numbers by style, as cells name them. */
+function formatsIn(styles: Document | undefined): readonly NumberFormat[] {
+  if (!styles) return [];
+  const codes = new Map(all(styles, 'numFmt').map((one) => [one.getAttribute('numFmtId'), one.getAttribute('formatCode') ?? '']));
+  const list = all(styles, 'cellXfs')[0];
+  return (list ? all(list, 'xf') : []).map((style) => {
+    const id = style.getAttribute('numFmtId');
+    const code = (codes.get(id) ?? '').replaceAll(/"[^"]*"|\\.|\[[^\]]*\]/g, '');
+    if (/^0{2,}$/.test(code)) return { digits: code.length };
+    // Those that every workbook has for days, with and without a time.
+    return (Number(id) >= 14 && Number(id) <= 17) || id === '22' || /[yd]/i.test(code) ? 'date' : undefined;
+  });
+}
+
+const dayMs = 86_400_000;
+
+/** As Excel shows it in the language of files: 2026-05-31. */
+const dateOf = (days: number, startsIn1904: boolean): string => new Date(Date.UTC(startsIn1904 ? 1904 : 1899, startsIn1904 ? 0 : 11, startsIn1904 ? 1 : 30) + Math.floor(days) * dayMs).toISOString().slice(0, 10);
+
+function valueOf(cell: Element, texts: readonly string[], formats: readonly NumberFormat[], startsIn1904: boolean): string {
   const type = cell.getAttribute('t');
   if (type === 'inlineStr') return unescaped(textOf(cell));
   const value = all(cell, 'v')[0]?.textContent ?? '';
   if (type === 's') return unescaped(texts[Number(value)] ?? '');
   if (type === 'str' || type === 'e') return unescaped(value);
   if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE';
-  return value === '' ? '' : String(Number(value));
+  if (value === '') return '';
+  const [number, format] = [Number(value), formats[Number(cell.getAttribute('s') ?? 0)]];
+  if (format === 'date' && number > 0 && number < 2_958_466) return dateOf(number, startsIn1904);
+  return typeof format === 'object' ? String(number).padStart(format.digits, '0') : String(number);
 }
 
 /** Excel writes control characters, and what looks like them, as _x000D_. */
