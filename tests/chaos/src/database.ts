@@ -4,8 +4,10 @@ import { now } from './clock.js';
 
 type Name = 'store' | 'notifications' | 'postgres' | 'identity' | 'catalog';
 
-pg.types.setTypeParser(pg.types.builtins.INT8, Number);
-pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
+/** Of these clients alone: the services' own have another one for bigint. */
+const types = new pg.TypeOverrides();
+types.setTypeParser(pg.types.builtins.INT8, Number);
+types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
 /** An order as stored: times by the database's clock, and owners as internal user ids. */
 type StoredOrder = Omit<FinalOrder, 'transitions'> & { readonly transitions: readonly (Omit<Transition, 'owner'> & { readonly owner: string })[] };
@@ -35,7 +37,7 @@ export class Databases {
   async in<T>(name: Name, work: (client: pg.Client) => Promise<T>): Promise<T> {
     const url = new URL(this.adminUrl());
     url.pathname = `/${name}`;
-    const client = new pg.Client({ connectionString: url.href, connectionTimeoutMillis: 2_000, query_timeout: 20_000 });
+    const client = new pg.Client({ connectionString: url.href, connectionTimeoutMillis: 2_000, query_timeout: 20_000, types });
     // If the server goes away, the running query rejects; without a listener this event would end the process.
     client.on('error', () => undefined);
     await client.connect();
