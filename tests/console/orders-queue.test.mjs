@@ -41,6 +41,16 @@ describe('the orders as a work queue', () => {
   });
   after(() => chrome.close());
 
+  /** @param {string} name of their plant */
+  async function beginShippingTwo(name) {
+    const plantId = await newPlant(10, name);
+    const ids = [await place(plantId), await place(plantId)];
+    for (const id of ids) await pay(id);
+    const visit = await chrome.visit(staff, { path: `/orders?tab=to-ship&plantId=${plantId}` });
+    await visit.page.getByText('2 orders', { exact: true }).waitFor();
+    return { ids, visit, page: visit.page, dialog: await beginShipping(visit.page) };
+  }
+
   test('has tabs with exact counts, the oldest first where people wait; Back and reload keep the tab', async () => {
     const customer = await newPerson('customer');
     const plantId = await newPlant();
@@ -248,13 +258,7 @@ describe('the orders as a work queue', () => {
   });
 
   test('spreads lines that are pasted into one field, and does not deny what may have been done', async () => {
-    const plantId = await newPlant(10, 'Pasted fern');
-    const ids = [await place(plantId), await place(plantId)];
-    for (const id of ids) await pay(id);
-    const visit = await chrome.visit(staff, { path: `/orders?tab=to-ship&plantId=${plantId}` });
-    const { page } = visit;
-    await page.getByText('2 orders', { exact: true }).waitFor();
-    const dialog = await beginShipping(page);
+    const { ids, visit, page, dialog } = await beginShippingTwo('Pasted fern');
     await dialog.getByLabel('Carrier').fill('Green Post');
     const fields = dialog.getByRole('textbox', { name: /^Tracking number of order/ });
     await fields.first().evaluate((field) => {
@@ -281,13 +285,7 @@ describe('the orders as a work queue', () => {
   });
 
   test('keeps what was typed, corrects a refused number in its row, and moves on when a scanner presses Enter', async () => {
-    const plantId = await newPlant(10, 'Corrected fern');
-    const ids = [await place(plantId), await place(plantId)];
-    for (const id of ids) await pay(id);
-    const visit = await chrome.visit(staff, { path: `/orders?tab=to-ship&plantId=${plantId}` });
-    const { page } = visit;
-    await page.getByText('2 orders', { exact: true }).waitFor();
-    const dialog = await beginShipping(page);
+    const { ids, visit, page, dialog } = await beginShippingTwo('Corrected fern');
     const number = (/** @type {number} */ n) => dialog.getByRole('textbox', { name: `Tracking number of order ${ids[n]}` });
     // What is typed replaces a number that is there, however its field is reached.
     await number(1).fill('OLD');

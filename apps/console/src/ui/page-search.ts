@@ -9,9 +9,16 @@ export const tooLong = (text = ''): string | undefined => (text.trim().length > 
 
 /** A text in an address: the router reads digits as a number, and `true` as a truth. @returns undefined if there is none */
 export const searchText = (value: unknown): string | undefined => {
-  const text = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value).trim() : '';
+  const text = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
   return text === '' ? undefined : text;
 };
+
+/** Those of these names that an address has. */
+export const searchTexts = <Name extends string>(search: Record<string, unknown>, ...names: readonly Name[]): Partial<Record<Name, string>> =>
+  Object.fromEntries(names.flatMap((name) => {
+    const text = searchText(search[name]);
+    return text === undefined ? [] : [[name, text]];
+  })) as Partial<Record<Name, string>>;
 
 /** The search of a page's address, also of a page that is kept while another is shown. */
 export const PageSearch = createContext<Readonly<Record<string, unknown>>>({});

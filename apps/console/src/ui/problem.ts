@@ -22,7 +22,10 @@ export const faultsOf = (error: unknown): readonly FieldFault[] =>
 export const fieldOf = (pointer = ''): string => pointer.split('/').find((part) => part !== '') ?? '';
 
 /** Which of several it is: `/redirectUris/1` → `Entry 2: `. */
-const entryOf = (pointer = ''): string => pointer.replace(/^\/[^/]+(?:\/(\d+))?.*$/, (_, index?: string) => (index === undefined ? '' : `Entry ${Number(index) + 1}: `));
+function entryOf(pointer = ''): string {
+  const index = /^\/[^/]+\/(\d+)/.exec(pointer)?.[1];
+  return index === undefined ? '' : `Entry ${Number(index) + 1}: `;
+}
 
 /** Returns the errors of a form's field, if it has one. */
 export const faultOf = (error: unknown, field: string): string | undefined => faultsOf(error).filter((one) => one.field === field).map(({ detail }) => detail).join(' ') || undefined;

@@ -9,9 +9,11 @@ export interface Again {
   readonly idempotencyKey?: string;
 }
 
-/** Returns what the next attempt needs after an error; nothing if the error is an answer. */
-export const againAfter = (error: unknown): Again =>
-  error instanceof ShopError && error.outcome === 'unknown' && error.idempotencyKey !== undefined ? { idempotencyKey: error.idempotencyKey } : {};
+/** Returns what the next attempt needs after an error; nothing if the error is an answer. @param again what this one was given */
+export function againAfter(error: unknown, again: Again = {}): Again {
+  keepUnknown(error, again.idempotencyKey !== undefined);
+  return error instanceof ShopError && error.outcome === 'unknown' && error.idempotencyKey !== undefined ? { idempotencyKey: error.idempotencyKey } : {};
+}
 
 export type Change<Data, Input> = Pick<UseMutationResult<Data, Error, Input>, 'mutate' | 'reset' | 'data' | 'error' | 'isError' | 'isPending'>;
 
@@ -39,8 +41,7 @@ export function useChange<Data, Input = void>({ mutationFn, isRepeatable = false
         failed.current = { again: {} };
         return done;
       } catch (error) {
-        keepUnknown(error, again.idempotencyKey !== undefined);
-        failed.current = { input: text, again: againAfter(error) };
+        failed.current = { input: text, again: againAfter(error, again) };
         throw error;
       } finally {
         isTaken.current = !mayRepeat;

@@ -1,4 +1,4 @@
-import { searchText } from '../../ui/page-search.js';
+import { searchTexts } from '../../ui/page-search.js';
 
 /** The list's filters, kept in the URL. The page ignores states and kinds that it does not know: the first load need not have their names. */
 export interface MailsSearch {
@@ -8,7 +8,4 @@ export interface MailsSearch {
   readonly to?: string;
 }
 
-export function mailsSearch(search: Record<string, unknown>): MailsSearch {
-  const [state, kind, to] = [searchText(search['state']), searchText(search['kind']), searchText(search['to'])];
-  return { ...(state !== undefined && { state }), ...(kind !== undefined && { kind }), ...(to !== undefined && { to }) };
-}
+export const mailsSearch = (search: Record<string, unknown>): MailsSearch => searchTexts(search, 'state', 'kind', 'to');

@@ -30,7 +30,7 @@ export const leftOrders = new Cell<OrderFilter>({});
 /** Omits invalid values. */
 export function toOrderFilter(search: Record<string, unknown>): OrderFilter {
   const plantId = Number(search['plantId']);
-  const text = (name: string): string | undefined => searchText(search[name]);
+  const text = (name: string): string | undefined => searchText(search[name])?.trim();
   const owner = text('owner');
   // As people write an order's number.
   const q = text('q')?.replace(/^(?:order)? *#? *(?=\d+$)/i, '');

@@ -1,5 +1,5 @@
 import { Cell } from '../../shop/cell.js';
-import { searchText } from '../../ui/page-search.js';
+import { searchTexts } from '../../ui/page-search.js';
 import type { Role } from './people-reads.js';
 
 export const roles: readonly Role[] = ['customer', 'staff', 'admin'];
@@ -24,16 +24,14 @@ export interface PeopleSearch {
 /** The list as it was left last, to go back to. */
 export const leftPeople = new Cell<PeopleSearch>({});
 
-export function peopleSearch({ tab: askedTab, role: askedRole, from, to, ...texts }: Record<string, unknown>): PeopleSearch {
-  const [q, by, operation] = [searchText(texts['q']), searchText(texts['by']), searchText(texts['operation'])];
-  const tab = tabs.find((one) => one === askedTab);
-  const role = roles.find((one) => one === askedRole);
+export function peopleSearch(search: Record<string, unknown>): PeopleSearch {
+  const { from, to } = search;
+  const tab = tabs.find((one) => one === search['tab']);
+  const role = roles.find((one) => one === search['role']);
   return {
+    ...searchTexts(search, 'q', 'by', 'operation'),
     ...(tab && { tab }),
-    ...(q !== undefined && { q }),
     ...(role && { role }),
-    ...(by !== undefined && { by }),
-    ...(operation !== undefined && { operation }),
     ...(isInstant(from) && { from }),
     ...(isInstant(to) && { to }),
   };

@@ -1,5 +1,5 @@
 import type { OrderEventType } from '../../shop/live-events.js';
-import { searchText } from '../../ui/page-search.js';
+import { searchTexts } from '../../ui/page-search.js';
 import type { TailFilter } from './tail.js';
 
 export const eventTypes: readonly OrderEventType[] = ['order.placed', 'order.status_changed', 'order.shipped', 'refund.due'];
@@ -17,8 +17,7 @@ export interface StreamSearch {
   readonly from?: string;
 }
 
-export function streamSearch({ types: asked, plant, order, status: askedStatus, from: askedFrom }: Record<string, unknown>): StreamSearch {
-  const from = searchText(askedFrom);
+export function streamSearch({ types: asked, plant, order, status: askedStatus, ...search }: Record<string, unknown>): StreamSearch {
   const types = Array.isArray(asked) ? eventTypes.filter((one) => asked.includes(one)) : [];
   const status = orderStatuses.find((one) => one === askedStatus);
   return {
@@ -26,7 +25,7 @@ export function streamSearch({ types: asked, plant, order, status: askedStatus, 
     ...(isId(plant) && { plant }),
     ...(isId(order) && { order }),
     ...(status && { status }),
-    ...(from !== undefined && { from }),
+    ...searchTexts(search, 'from'),
   };
 }
 

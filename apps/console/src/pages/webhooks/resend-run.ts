@@ -1,7 +1,6 @@
 import type { Shop } from '@plant-shop/client';
 import { RowRun } from '../../shop/row-run.js';
 import { shortText } from '../../ui/problem-text.js';
-import { keepUnknown } from '../../ui/drafts.js';
 import { type Again, againAfter } from '../../ui/use-change.js';
 import { nextCursor } from '../../ui/next-cursor.js';
 import { lastAttemptOf, waitingOf } from './health.js';
@@ -55,8 +54,7 @@ export class ResendRun extends RowRun<ResendRow> {
       const { data: copy } = await this.shop.POST('/webhooks/{webhookId}/deliveries/{deliveryId}/resend', { params: { path: { webhookId: this.webhookId, deliveryId: delivery.id } }, ...this.again.get(delivery.id) });
       return { delivery, state: 'scheduled', copy };
     } catch (error) {
-      keepUnknown(error, this.again.get(delivery.id)?.idempotencyKey !== undefined);
-      const again = againAfter(error);
+      const again = againAfter(error, this.again.get(delivery.id));
       this.again.set(delivery.id, again);
       return { delivery, state: again.idempotencyKey === undefined ? 'refused' : 'unknown', why: shortText(error) };
     }

@@ -3,7 +3,6 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useShop } from '../../auth/session.js';
-import { keepUnknown } from '../../ui/drafts.js';
 import { type Again, againAfter } from '../../ui/use-change.js';
 
 export type ReplayRange = components['schemas']['ReplayRange'];
@@ -62,8 +61,7 @@ export function useReplay(webhookId: string, onDone: () => void): ReplayRun {
         if (signal.aborted) return;
       }
     } catch (error) {
-      keepUnknown(error, part.again.idempotencyKey !== undefined);
-      left.current = { ...part, again: againAfter(error) };
+      left.current = { ...part, again: againAfter(error, part.again) };
       setRun({ state: 'stopped', scheduled: part.scheduled, error });
     } finally {
       void client.invalidateQueries({ queryKey: ['webhook', webhookId] });
