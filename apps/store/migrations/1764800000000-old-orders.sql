@@ -11,9 +11,9 @@ CREATE TABLE old_orders (
   CONSTRAINT old_orders_await_nothing CHECK (due_at IS NULL)
 ) INHERITS (orders);
 ALTER TABLE old_orders ADD PRIMARY KEY (id);
-CREATE INDEX old_orders_by_owner ON old_orders (owner_id, status, placed_at DESC, id DESC);
-CREATE INDEX old_orders_by_plant ON old_orders (plant_id, status, placed_at DESC, id DESC);
-CREATE INDEX old_orders_by_status ON old_orders (status, placed_at DESC, id DESC);
+CREATE INDEX old_orders_by_owner ON old_orders (owner_id, status, placed_at, id);
+CREATE INDEX old_orders_by_plant ON old_orders (plant_id, status, placed_at, id);
+CREATE INDEX old_orders_by_status ON old_orders (status, placed_at, id);
 CREATE UNIQUE INDEX old_orders_by_external_id_of_owner ON old_orders (owner_id, external_id) WHERE external_id IS NOT NULL;
 CREATE INDEX old_orders_by_external_id ON old_orders (external_id, placed_at DESC, id DESC) WHERE external_id IS NOT NULL;
 CREATE INDEX old_orders_with_owner_data ON old_orders (owner_id, id) WHERE external_id IS NOT NULL OR metadata IS NOT NULL OR ship_to IS NOT NULL;

@@ -36,6 +36,12 @@ const eventColumns: readonly Column<FeedEvent>[] = [
   ['traceparent', 'text', ({ traceparent }) => traceparent],
 ];
 
+/**
+ * Removes rows beyond the watermark. One transaction logs and moves it, so there are none, unless somebody inserted them by hand: they were never
+ * delivered, and must not stop the log. `ON CONFLICT` would look each event up.
+ */
+const removeBeyond: Statement = { name: 'remove-beyond-watermark', text: 'DELETE FROM event_log WHERE seq >= $1' };
+
 type LogRow<Body> = FeedEvent & { readonly parsed: Body | undefined };
 
 /** Writes events to the log, with the columns that the service adds. */
@@ -48,17 +54,15 @@ export class LogWriter<Body> {
     this.hasOwnColumns = columns.length > 0;
     const ownColumns = columns.map(([name, type, of]): Column<LogRow<Body>> => [name, type, ({ parsed }) => parsed && of(parsed)]);
     this.rows = new RowsParameter<LogRow<Body>>(...eventColumns, ...ownColumns);
-    const written = this.rows.names.split(', ').slice(1).concat('repeats');
-    // Overwrites rows beyond the watermark. One transaction logs and moves it, so there are none, unless somebody inserted them by hand: they
-    // were never delivered, and must not stop the log.
+    // An event whose id is above all ids of the log is new: ids grow with time (UUIDv7), which spares nearly all events the look-up.
     this.insert = {
       name: 'log-events',
       text: `
         WITH input AS MATERIALIZED (
-          SELECT *, EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.event_id AND l.seq < t.seq) AS repeats FROM ${this.rows.from()}
+          SELECT *, coalesce(t.event_id <= (SELECT event_id FROM event_log ORDER BY event_id DESC LIMIT 1), false)
+            AND EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.event_id AND l.seq < t.seq) AS repeats FROM ${this.rows.from()}
         ), logged AS (
-          INSERT INTO event_log (seq, ${written.join(', ')}) SELECT seq, ${written.join(', ')} FROM input
-          ON CONFLICT (seq) DO UPDATE SET ${written.map((name) => `${name} = excluded.${name}`).join(', ')}
+          INSERT INTO event_log (${this.rows.names}, repeats) SELECT ${this.rows.names}, repeats FROM input
         )
         SELECT seq FROM input WHERE repeats`,
     };
@@ -67,6 +71,7 @@ export class LogWriter<Body> {
   /** Logs events that follow the locked watermark. @returns a function that returns, after the commit, which of them are repetitions */
   write(tx: Transaction, events: readonly FeedEvent[]): () => readonly { readonly seq: number }[] {
     if (events.length === 0) return () => [];
+    tx.send(removeBeyond, [events[0]?.seq]);
     const rows = events.map((event) => ({ ...event, parsed: this.hasOwnColumns ? (JSON.parse(event.body) as Body) : undefined }));
     return tx.later(this.insert, this.rows.values(rows));
   }

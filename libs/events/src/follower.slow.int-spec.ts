@@ -396,6 +396,28 @@ describe('a follower', () => {
       expect(ids).toHaveLength(33);
     });
 
+    it('delivers an event once when it gets another number and another place', async () => {
+      const service = await open();
+      await change(10);
+      await things.numberAll();
+      service.follower.start();
+      await hasAll(service);
+      await service.follower.stop();
+      const before = (await service.log()).map(({ id }) => id);
+      await restore(20, 'unnumbered');
+      // These five are numbered after the others now.
+      await things.database.query(`UPDATE thing_events SET position = DEFAULT WHERE event_id = ANY($1)`, [before.slice(20, 25)]);
+      await things.numberAll();
+      const watermark = restart(service);
+      await until(async () => {
+        await things.numberAll();
+        return (await watermark()) > 30 && (await watermark()) >= (await things.feed.head()).head;
+      });
+      expect((await service.log()).map(({ id }) => id)).toEqual(before);
+      const repeated = await service.database.query<{ id: string }>('SELECT event_id AS id FROM event_log WHERE repeats');
+      expect(repeated.map(({ id }) => id).sort()).toEqual(before.slice(20).sort());
+    });
+
     it('records one gap for the lost history when it was behind', async () => {
       const [quick, slow] = [await open(), await open()];
       await change(20);

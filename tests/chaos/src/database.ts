@@ -204,7 +204,7 @@ export class Databases {
       this.in('notifications', async (client) => (await client.query<{ n: number }>('SELECT watermark AS n FROM feed_watermark')).rows[0]?.n ?? 0),
     ]);
     const steps = await this.in('store', async (client) =>
-      (await client.query<SeenEvent & { previousStatus: OrderStatus | null; reason: string }>('SELECT event_id AS id, body, previous_status AS "previousStatus", reason FROM order_transitions JOIN orders ON orders.id = order_id WHERE plant_id = ANY($1) AND event_id IS NOT NULL', [plantIds])).rows);
+      (await client.query<SeenEvent & { previousStatus: OrderStatus | null; reason: string }>('SELECT event_id AS id, body, previous_status AS "previousStatus", reason FROM order_transitions JOIN orders ON orders.id = order_id WHERE orders.plant_id = ANY($1) AND event_id IS NOT NULL', [plantIds])).rows);
     return {
       left: [...counts.flat(), ...(logged === head ? [] : [`the log is at ${logged} of ${head}`])],
       events: steps.flatMap(({ id, body, ...step }) => {

@@ -22,7 +22,7 @@ export async function loneOrder({ stack, plants }) {
   try {
     const ids = new OrderIds(database);
     const batcher = new Batcher({ name: 'place orders', lanes: 1, maxBatch: 256 }, (batch) =>
-      database.transaction(async (tx) => (await placeBatch(tx, /** @type {any[]} */ (batch), policy)).results),
+      database.transaction(async (tx) => (await placeBatch(tx, /** @type {any[]} */ (batch), policy)).results, { useGenericPlans: true }),
     );
     /** @type {number[]} */
     const batched = [];

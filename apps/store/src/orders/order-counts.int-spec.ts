@@ -74,6 +74,20 @@ describe('counts of orders', () => {
     await expectExact();
   });
 
+  it('have steps of an earlier release, which name no plant (slow)', async () => {
+    const database = await shop.database();
+    await database.transaction(async (tx) => {
+      // Nobody counts meanwhile.
+      await tx.query('SELECT 1 FROM order_counts_head FOR UPDATE');
+      await Promise.all(Array.from({ length: 24 }, (_, n) => live(n)));
+      await shop.rows('UPDATE order_transitions SET plant_id = NULL');
+      await expectExact();
+    });
+    await database.close();
+    await untilAllIsCounted();
+    await expectExact();
+  });
+
   it('count no step twice when the feed begins a new epoch and numbers events again (slow)', async () => {
     await untilAllIsCounted();
     const [head] = await shop.rows<{ head: string }>('SELECT head FROM feed_head');

@@ -13,22 +13,25 @@ import type { OrderFilter, StateCount } from './order-lists.js';
 export const isCounted = ({ ownerId, plantId, placedFrom, placedBefore, externalId, metadata, search }: OrderFilter): boolean =>
   (ownerId === undefined || plantId === undefined) && [placedFrom, placedBefore, externalId, metadata, search].every((one) => one === undefined);
 
-const stepColumns = 'order_id, order_version, feed_seq, counted, owner_id, new_status, shipped, refund';
+const stepColumns = 'order_id, order_version, plant_id, feed_seq, counted, owner_id, new_status, shipped, refund';
 const withoutEvent = `SELECT ${stepColumns} FROM order_transitions WHERE event_id IS NULL AND counted IS NULL`;
+
+/** SQL: of a step's order. An earlier release wrote steps without it. With LIMIT, old orders are looked up only for one that is not among the others. */
+const plantId = 'coalesce(step.plant_id, (SELECT plant_id FROM orders WHERE orders.id = step.order_id LIMIT 1))';
+/** SQL: the state of an order from a step on. */
+const state = (step: string): string =>
+  `${step}.owner_id, ${step}.new_status AS status, coalesce(${step}.shipped, false) AS shipped, coalesce(${step}.refund, 'none') AS refund`;
 
 /**
  * SQL: what the steps of orders among `step` add to the numbers of states, and subtract: an order's state before a step is the one after the step
- * before. One look-up for each step: estimating many steps, Postgres would read all orders. With LIMIT, old ones are looked up only for an order that
- * is not among the others.
+ * before. One look-up for each of those: estimating many steps, Postgres would read all orders.
  */
 const changes = `
-  SELECT (SELECT plant_id FROM orders WHERE orders.id = step.order_id LIMIT 1) AS plant_id, state.*
-  FROM step CROSS JOIN LATERAL (
-    SELECT step.owner_id, new_status AS status, coalesce(step.shipped, false) AS shipped, coalesce(step.refund, 'none') AS refund, 1 AS by
-    UNION ALL
-    (SELECT t.owner_id, t.new_status, coalesce(t.shipped, false), coalesce(t.refund, 'none'), -1
-     FROM order_transitions AS t WHERE step.order_version > 1 AND t.order_id = step.order_id AND t.order_version = step.order_version - 1 LIMIT 1)
-  ) AS state WHERE step.counted IS NULL AND step.order_id IS NOT NULL`;
+  SELECT ${plantId} AS plant_id, ${state('step')}, 1 AS by FROM step WHERE counted IS NULL AND order_id IS NOT NULL
+  UNION ALL
+  SELECT ${plantId}, before.*, -1 FROM step CROSS JOIN LATERAL (
+    SELECT ${state('t')} FROM order_transitions AS t WHERE t.order_id = step.order_id AND t.order_version = step.order_version - 1 LIMIT 1
+  ) AS before WHERE step.counted IS NULL AND step.order_version > 1`;
 
 const read: Statement = {
   name: 'read-order-counts',
@@ -55,23 +58,24 @@ export async function readCounts(database: Database, { ownerId, plantId, status,
   );
 }
 
-/** Locks only if there is something to count, since a row lock is a write. */
+/** Locks only if there is something to count, since a row lock is a write. `next`: the first number that is not counted; null: none. */
 const lock: Statement = {
   name: 'lock-order-counts',
-  text: `SELECT counted FROM order_counts_head AS head
-         WHERE (SELECT feed_seq FROM order_transitions WHERE feed_seq > head.counted ORDER BY feed_seq LIMIT 1) IS NOT NULL
-            OR (SELECT order_id FROM order_transitions WHERE event_id IS NULL AND counted IS NULL LIMIT 1) IS NOT NULL
-         FOR UPDATE SKIP LOCKED`,
+  text: `SELECT head.counted, first.next FROM order_counts_head AS head CROSS JOIN LATERAL (
+           SELECT (SELECT feed_seq FROM order_transitions WHERE feed_seq > head.counted ORDER BY feed_seq LIMIT 1) AS next
+         ) AS first
+         WHERE first.next IS NOT NULL OR (SELECT order_id FROM order_transitions WHERE event_id IS NULL AND counted IS NULL LIMIT 1) IS NOT NULL
+         FOR UPDATE OF head SKIP LOCKED`,
 };
 
 /** The most steps that one transaction counts. */
-const most = 5_000;
+const most = 20_000;
 
 const count: Statement = {
   name: 'count-orders',
   text: `
     WITH step AS MATERIALIZED (
-      (SELECT ${stepColumns} FROM order_transitions WHERE feed_seq > $1 ORDER BY feed_seq LIMIT ${most})
+      (SELECT ${stepColumns} FROM order_transitions WHERE feed_seq BETWEEN $2::bigint AND $2::bigint + ${most - 1})
       UNION ALL
       (${withoutEvent} LIMIT ${most})
     ), marked AS (
@@ -79,9 +83,8 @@ const count: Statement = {
       WHERE step.feed_seq IS NULL AND t.order_id = step.order_id AND t.order_version = step.order_version
     ), added AS (
       INSERT INTO order_counts AS kept (scope, status, shipped, refund, orders)
-      SELECT scope, status, shipped, refund, sum(by) FROM (${changes}) AS change
-      CROSS JOIN LATERAL (VALUES ('all'), (plant_id::text), (owner_id::text)) AS counted (scope)
-      GROUP BY scope, status, shipped, refund HAVING sum(by) <> 0
+      SELECT coalesce(plant_id::text, owner_id::text, 'all'), status, shipped, refund, sum(by) FROM (${changes}) AS change
+      GROUP BY GROUPING SETS ((), (plant_id), (owner_id)), status, shipped, refund HAVING sum(by) <> 0
       ON CONFLICT (scope, status, shipped, refund) DO UPDATE SET orders = kept.orders + excluded.orders
     )
     UPDATE order_counts_head SET counted = (SELECT coalesce(max(feed_seq), $1) FROM step) RETURNING (SELECT count(*) FROM step) AS steps`,
@@ -93,8 +96,8 @@ const count: Statement = {
  * @returns the number of steps
  */
 async function countSome(tx: Transaction): Promise<number> {
-  const [head] = await tx.query<{ counted: number }>(lock);
-  return head ? onlyRow(await tx.query<{ steps: number }>(count, [head.counted])).steps : 0;
+  const [head] = await tx.query<{ counted: number; next: number | null }>(lock);
+  return head ? onlyRow(await tx.query<{ steps: number }>(count, [head.counted, head.next])).steps : 0;
 }
 
 /** Keeps the numbers of orders. */

@@ -169,20 +169,26 @@ function withStoredEvents<S extends { readonly event: OrderEvent }>(steps: reado
 /** Keeps the latest time of placing in `feed_head`, for `readPlacingTimes`. */
 const keepPlacedAt = `placed_at = CASE WHEN placed_at < $4::timestamptz + ${maxAhead} THEN greatest(placed_at, $4::timestamptz) ELSE $4::timestamptz END`;
 
-const placedRows = new RowsParameter<Traced<Placement> & StoredEvent>(
+const placedRows = new RowsParameter<Placement>(
   ['id', 'bigint', ({ order }) => order.id],
   ['basket_id', 'bigint', ({ order }) => order.basketId],
   ['plant_id', 'bigint', ({ order }) => order.plantId],
   ['quantity', 'integer', ({ order }) => order.quantity],
   ['ship_date', 'timestamptz', ({ order }) => order.shipDate?.toISOString()],
   ['owner_id', 'uuid', ({ order }) => order.ownerId],
+  ['external_id', 'text', ({ order }) => order.externalId],
+  ['metadata', 'jsonb', ({ order }) => jsonOf(order.metadata)],
+  ['ship_to', 'jsonb', ({ order }) => jsonOf(order.shipTo)],
+);
+
+const placedSteps = new RowsParameter<Traced<Placement> & StoredEvent>(
+  ['order_id', 'bigint', ({ order }) => order.id],
+  ['plant_id', 'bigint', ({ order }) => order.plantId],
+  ['owner_id', 'uuid', ({ order }) => order.ownerId],
   ['client_id', 'text', ({ clientId }) => clientId],
   ['event_id', 'uuid', ({ eventId }) => eventId],
   ['body', 'line', ({ body }) => body],
   ['traceparent', 'text', ({ traceparent }) => ifSampled(traceparent)],
-  ['external_id', 'text', ({ order }) => order.externalId],
-  ['metadata', 'jsonb', ({ order }) => jsonOf(order.metadata)],
-  ['ship_to', 'jsonb', ({ order }) => jsonOf(order.shipTo)],
 );
 
 // One statement writes everything. Modifying CTEs run in no defined order, which is safe here: the stock is locked already, and `numbers`
@@ -190,19 +196,14 @@ const placedRows = new RowsParameter<Traced<Placement> & StoredEvent>(
 const writePlaced: Statement = {
   name: 'write-placed-orders',
   text: `
-    WITH placed AS (
-      SELECT * FROM ${placedRows.numberedFrom(15)}
-    ), numbers AS (${assignNumbers('$1::bigint', { also: keepPlacedAt })}
+    WITH numbers AS (${assignNumbers('$1::bigint', { also: keepPlacedAt })}
     ), new_orders AS (
-      INSERT INTO orders (id, basket_id, plant_id, quantity, ship_date, owner_id, status, version, placed_at, due_at, due_transition, due_since,
-                          external_id, metadata, ship_to)
-      SELECT id, basket_id, plant_id, quantity, ship_date, owner_id, $2::text, $3::bigint, $4::timestamptz, $5::timestamptz, $6::text, now(),
-             external_id, metadata, ship_to
-      FROM placed
+      INSERT INTO orders (${placedRows.names}, status, version, placed_at, due_at, due_transition, due_since)
+      SELECT ${placedRows.names}, $2::text, $3::bigint, $4::timestamptz, $5::timestamptz, $6::text, now() FROM ${placedRows.from(15)}
     ), timeline AS (
-      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, client_id, reason, owner_id, event_id, body, traceparent, feed_seq)
-      SELECT id, $3, $2, $4, owner_id::text, client_id, $7::text, owner_id, event_id, body, traceparent, numbers.head - $1::bigint + n
-      FROM placed LEFT JOIN numbers ON true
+      INSERT INTO order_transitions (${placedSteps.names}, order_version, new_status, at, actor, reason, feed_seq)
+      SELECT ${placedSteps.names}, $3, $2, $4, owner_id::text, $7::text, numbers.head - $1::bigint + n
+      FROM ${placedSteps.numberedFrom(24)} LEFT JOIN numbers ON true
     ), inventory AS (
       INSERT INTO inventory_deltas (available, pending, sold) VALUES ($8, $9, $10)
     ), reserved AS (${moveUnitsSql(11)})
@@ -254,7 +255,7 @@ export function writePlacedOrders(
     placed.length, order.status, order.version, order.placedAt, order.dueAt, order.dueTransition, reason,
     available, pending, sold,
     ...movedUnits.values([...units]),
-    ...placedRows.values(placed),
+    ...placedRows.values(placed), ...placedSteps.values(placed),
   ]);
   const numbered = numberedBy(tx, numbers, placed);
   indexMetadata(tx, steps.map((one) => one.order));
@@ -264,6 +265,7 @@ export function writePlacedOrders(
 
 const changedRows = new RowsParameter<Traced<StatusChange> & StoredEvent>(
   ['id', 'bigint', ({ order }) => order.id],
+  ['plant_id', 'bigint', ({ order }) => order.plantId],
   ['version', 'bigint', ({ order }) => order.version],
   ['previous_status', 'text', ({ previousStatus }) => previousStatus],
   ['status', 'text', ({ order }) => order.status],
@@ -295,9 +297,9 @@ const writeChanges: Statement = {
       SELECT * FROM ${changedRows.numberedFrom(4)}
     ), numbers AS (${assignNumbers('$2::bigint', { provided: `$3::boolean AND ${areNumbered}` })}
     ), timeline AS (
-      INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, client_id, reason, owner_id,
+      INSERT INTO order_transitions (order_id, plant_id, order_version, previous_status, new_status, at, actor, client_id, reason, owner_id,
                                      event_id, body, traceparent, shipped, refund, feed_seq)
-      SELECT id, version, previous_status, status, $1::timestamptz, actor, client_id, reason, owner_id, event_id, body, traceparent, shipped, refund,
+      SELECT id, plant_id, version, previous_status, status, $1::timestamptz, actor, client_id, reason, owner_id, event_id, body, traceparent, shipped, refund,
              numbers.head - $2::bigint + n
       FROM changed LEFT JOIN numbers ON true ORDER BY id
     ), updated AS (
@@ -360,6 +362,7 @@ const inventoryDeltaOf = (stock: readonly StockState[], moved: ReadonlyMap<numbe
 
 const amendedRows = new RowsParameter<Traced<Amendment> & (StoredEvent | typeof noEvent)>(
   ['id', 'bigint', ({ order }) => order.id],
+  ['plant_id', 'bigint', ({ order }) => order.plantId],
   ['version', 'bigint', ({ order }) => order.version],
   ['status', 'text', ({ order }) => order.status],
   ['owner_id', 'uuid', ({ order }) => order.ownerId],
@@ -385,9 +388,9 @@ const writeAmended: Statement = {
     WITH amended AS (
       SELECT * FROM ${amendedRows.from(2)}
     ), timeline AS (
-      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, client_id, reason, owner_id, carrier, tracking_number, refund_id,
-                                     event_id, body, traceparent, shipped, refund)
-      SELECT id, version, status, $1::timestamptz, actor, client_id, reason, owner_id, shipped_by, shipped_as, refund_id,
+      INSERT INTO order_transitions (order_id, plant_id, order_version, new_status, at, actor, client_id, reason, owner_id, carrier, tracking_number,
+                                     refund_id, event_id, body, traceparent, shipped, refund)
+      SELECT id, plant_id, version, status, $1::timestamptz, actor, client_id, reason, owner_id, shipped_by, shipped_as, refund_id,
              event_id, body, traceparent, CASE WHEN carrier IS NOT NULL THEN true END, refund
       FROM amended ORDER BY id, version
     ), latest AS (

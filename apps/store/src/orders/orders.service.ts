@@ -191,7 +191,7 @@ export class OrdersService {
   private async placeQueued(queued: readonly (QueuedOrder | QueuedBasket)[]): Promise<BatchOutcome['results']> {
     const all = queued.flatMap((one) => ('orders' in one ? one.orders : one));
     const { results, numberedEvents } = await this.ids.assign(all, (orders, options) =>
-      this.database.transaction((tx) => placeBatch(tx, orders, this.policy, options)),
+      this.database.transaction((tx) => placeBatch(tx, orders, this.policy, options), { useGenericPlans: true }),
     );
     if (numberedEvents) this.feed.publishPlaced(numberedEvents());
     return results;

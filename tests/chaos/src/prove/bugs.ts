@@ -53,7 +53,7 @@ export const bugs: readonly Bug[] = [
     name: 'an order is answered before its commit',
     edits: [{
       file: orders,
-      find: 'this.database.transaction((tx) => placeBatch(tx, orders, this.policy, options))',
+      find: 'this.database.transaction((tx) => placeBatch(tx, orders, this.policy, options), { useGenericPlans: true })',
       replace: `new Promise((resolve, reject) => {
         this.database.transaction(async (tx) => {
           const { results } = await placeBatch(tx, orders, this.policy, options);
@@ -197,7 +197,7 @@ export const bugs: readonly Bug[] = [
     name: 'the event of a new order is appended after the transaction',
     edits: [
       { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
-      { file: repository, find: '$7::text, owner_id, event_id, body, traceparent, numbers', replace: '$7::text, owner_id, NULL::uuid, NULL::text, traceparent, numbers' },
+      { file: repository, find: 'SELECT ${placedSteps.names}, $3', replace: 'SELECT order_id, plant_id, owner_id, client_id, NULL::uuid, NULL::text, traceparent, $3' },
       { file: repository, find: "${assignNumbers('$1::bigint', { also: keepPlacedAt })}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
       {
         file: repository,
