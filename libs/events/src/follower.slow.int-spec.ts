@@ -349,25 +349,35 @@ describe('a follower', () => {
   });
 
   describe('of a feed that was restored from a backup', () => {
-    it.each(['before', 'after'] as const)('has all events of the feed when it polls %s the feed has passed its number', async (when) => {
+    /** Opens a follower that has logged the events of so many changes, and stops it. */
+    const openLogged = async (times: number): Promise<FollowingService> => {
       const service = await open();
-      await change(100);
+      await change(times);
       await things.numberAll();
       service.follower.start();
       await hasAll(service);
       await service.follower.stop();
-      const lost = (await things.numbered()).slice(240);
-
-      await restore(240, 'lost');
-      await change(when === 'before' ? 5 : 50);
-      await things.numberAll();
+      return service;
+    };
+    /** Restarts a follower, and waits until its log is complete, and beyond a number. */
+    const catchUp = async (service: FollowingService, beyond: number): Promise<void> => {
       const watermark = restart(service);
       await until(async () => {
         // As the loop of the feed's owner would.
         await things.numberAll();
         const { head } = await things.feed.head();
-        return head > 300 && (await watermark()) >= head;
+        return head > beyond && (await watermark()) >= head;
       });
+    };
+
+    it.each(['before', 'after'] as const)('has all events of the feed when it polls %s the feed has passed its number', async (when) => {
+      const service = await openLogged(100);
+      const lost = (await things.numbered()).slice(240);
+
+      await restore(240, 'lost');
+      await change(when === 'before' ? 5 : 50);
+      await things.numberAll();
+      await catchUp(service, 300);
 
       const ids = new Set((await service.log()).map((event) => event.id));
       for (const event of await things.numbered()) expect(ids.has(event.id)).toBe(true);
@@ -375,21 +385,12 @@ describe('a follower', () => {
     });
 
     it('delivers an event once when its number was lost with the backup', async () => {
-      const service = await open();
-      await change(10);
-      await things.numberAll();
-      service.follower.start();
-      await hasAll(service);
-      await service.follower.stop();
+      const service = await openLogged(10);
       const before = await service.log();
       await restore(20, 'unnumbered');
       await things.numberAll();
       await change(1);
-      const watermark = restart(service);
-      await until(async () => {
-        await things.numberAll();
-        return (await watermark()) > 30 && (await watermark()) >= (await things.feed.head()).head;
-      });
+      await catchUp(service, 30);
       const ids = (await service.log()).map((event) => event.id);
       expect(new Set(ids).size).toBe(ids.length);
       expect(ids.slice(0, 30)).toEqual(before.map((event) => event.id));
@@ -397,22 +398,13 @@ describe('a follower', () => {
     });
 
     it('delivers an event once when it gets another number and another place', async () => {
-      const service = await open();
-      await change(10);
-      await things.numberAll();
-      service.follower.start();
-      await hasAll(service);
-      await service.follower.stop();
+      const service = await openLogged(10);
       const before = (await service.log()).map(({ id }) => id);
       await restore(20, 'unnumbered');
       // These five are numbered after the others now.
       await things.database.query(`UPDATE thing_events SET position = DEFAULT WHERE event_id = ANY($1)`, [before.slice(20, 25)]);
       await things.numberAll();
-      const watermark = restart(service);
-      await until(async () => {
-        await things.numberAll();
-        return (await watermark()) > 30 && (await watermark()) >= (await things.feed.head()).head;
-      });
+      await catchUp(service, 30);
       expect((await service.log()).map(({ id }) => id)).toEqual(before);
       const repeated = await service.database.query<{ id: string }>('SELECT event_id AS id FROM event_log WHERE repeats');
       expect(repeated.map(({ id }) => id).sort()).toEqual(before.slice(20).sort());
@@ -448,12 +440,7 @@ describe('a follower', () => {
     });
 
     it('counts the events before a new epoch to the epoch that has ended, so that the log has one break', async () => {
-      const service = await open();
-      await change(10);
-      await things.numberAll();
-      service.follower.start();
-      await hasAll(service);
-      await service.follower.stop();
+      const service = await openLogged(10);
       const { epoch } = await things.feed.head();
       await change(10);
       await things.numberAll();
