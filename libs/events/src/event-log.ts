@@ -11,6 +11,8 @@ export interface Watermark {
   /** Id of that event; null at the beginning, and when the log ends with a gap. */
   readonly id: string | null;
   readonly epoch: string | null;
+  /** The highest id of the log's events; null if it has none. */
+  readonly newestId: string | null;
 }
 
 type Reader = Pick<Database | Transaction, 'query'>;
@@ -18,7 +20,8 @@ type Reader = Pick<Database | Transaction, 'query'>;
 /** Not a join: Postgres estimates 1,540 rows for a one-row table that was never analysed, and would read the whole log. */
 const watermark: Statement = {
   name: 'find-watermark',
-  text: 'SELECT w.watermark AS seq, w.epoch, (SELECT l.event_id FROM event_log l WHERE l.seq = w.watermark) AS id FROM feed_watermark w',
+  text: `SELECT w.watermark AS seq, w.epoch, (SELECT l.event_id FROM event_log l WHERE l.seq = w.watermark) AS id,
+           (SELECT event_id FROM event_log ORDER BY event_id DESC LIMIT 1) AS "newestId" FROM feed_watermark w`,
 };
 
 export async function findWatermark(db: Reader): Promise<Watermark> {
@@ -42,7 +45,12 @@ const eventColumns: readonly Column<FeedEvent>[] = [
  */
 const removeBeyond: Statement = { name: 'remove-beyond-watermark', text: 'DELETE FROM event_log WHERE seq >= $1' };
 
-type LogRow<Body> = FeedEvent & { readonly parsed: Body | undefined };
+type LogRow<Body> = FeedEvent & { readonly parsed: Body | undefined; readonly isRepeated: boolean };
+
+const findRepeated: Statement = {
+  name: 'find-repeated-events',
+  text: 'SELECT seq FROM unnest($1::bigint[], $2::uuid[]) AS t (seq, id) WHERE EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq < t.seq)',
+};
 
 /** Writes events to the log, with the columns that the service adds. */
 export class LogWriter<Body> {
@@ -53,27 +61,22 @@ export class LogWriter<Body> {
   constructor(columns: readonly BodyColumn<Body>[]) {
     this.hasOwnColumns = columns.length > 0;
     const ownColumns = columns.map(([name, type, of]): Column<LogRow<Body>> => [name, type, ({ parsed }) => parsed && of(parsed)]);
-    this.rows = new RowsParameter<LogRow<Body>>(...eventColumns, ...ownColumns);
-    // An event whose id is above all ids of the log is new: ids grow with time (UUIDv7), which spares nearly all events the look-up.
-    this.insert = {
-      name: 'log-events',
-      text: `
-        WITH input AS MATERIALIZED (
-          SELECT *, coalesce(t.event_id <= (SELECT event_id FROM event_log ORDER BY event_id DESC LIMIT 1), false)
-            AND EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.event_id AND l.seq < t.seq) AS repeats FROM ${this.rows.from()}
-        ), logged AS (
-          INSERT INTO event_log (${this.rows.names}, repeats) SELECT ${this.rows.names}, repeats FROM input
-        )
-        SELECT seq FROM input WHERE repeats`,
-    };
+    this.rows = new RowsParameter<LogRow<Body>>(...eventColumns, ...ownColumns, ['repeated', 'boolean', ({ isRepeated }) => isRepeated || undefined]);
+    const names = this.rows.names.replace(/, repeated$/, '');
+    this.insert = { name: 'log-events', text: `INSERT INTO event_log (${names}, repeats) SELECT ${names}, coalesce(repeated, false) FROM ${this.rows.from()}` };
   }
 
-  /** Logs events that follow the locked watermark. @returns a function that returns, after the commit, which of them are repetitions */
-  write(tx: Transaction, events: readonly FeedEvent[]): () => readonly { readonly seq: number }[] {
-    if (events.length === 0) return () => [];
+  /** Logs events that follow the locked watermark. @returns the numbers of those that the log has under an earlier number, too */
+  async write(tx: Transaction, events: readonly FeedEvent[], { newestId }: Watermark): Promise<ReadonlySet<number>> {
+    if (events.length === 0) return new Set();
     tx.send(removeBeyond, [events[0]?.seq]);
-    const rows = events.map((event) => ({ ...event, parsed: this.hasOwnColumns ? (JSON.parse(event.body) as Body) : undefined }));
-    return tx.later(this.insert, this.rows.values(rows));
+    // Ids grow with time (UUIDv7), which spares nearly all events the look-up.
+    const older = events.filter(({ id }) => newestId !== null && id <= newestId);
+    const found = older.length === 0 ? [] : await tx.query<{ seq: number }>(findRepeated, [older.map((one) => one.seq), older.map((one) => one.id)]);
+    const repeated = new Set(found.map((one) => one.seq));
+    const parsed = (event: FeedEvent): Body | undefined => (this.hasOwnColumns ? (JSON.parse(event.body) as Body) : undefined);
+    tx.send(this.insert, this.rows.values(events.map((event) => ({ ...event, parsed: parsed(event), isRepeated: repeated.has(event.seq) }))));
+    return repeated;
   }
 }
 

@@ -171,18 +171,18 @@ export class Follower<Body = unknown> {
    * @returns the log's last number, and whether ranges do not continue the log or contradict it: then ask the feed
    */
   private async log(ranges: readonly EventRange[], receivedAt: number): Promise<{ upTo: number; mustPull: boolean }> {
-    const { before, merged, conflicts, repetitions, afterCommit } = await this.database.transaction(async (tx) => {
+    const { before, merged, conflicts, repeated, afterCommit } = await this.database.transaction(async (tx) => {
       const before = await lockWatermark(tx);
       const known = ranges.flatMap((range) => range.events.filter((event) => event.seq <= before.seq));
       const conflicts = await findConflictingSeqs(tx, known);
       const merged = mergeRanges(toPosition(before), ranges, before.epoch);
       const { events, upTo, epoch, resumesAt, nothingLost } = merged;
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
-      const repetitions = this.writer.write(tx, events);
+      const repeated = await this.writer.write(tx, events, before);
       if (epoch !== undefined && resumesAt !== undefined) recordGap(tx, { afterSeq: before.seq, resumesAt, epoch, nothingLost });
       const afterCommit = upTo > before.seq ? await this.options.onAdvance(tx, { after: before.seq, upTo }, events) : undefined;
       if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, before, upTo, epoch);
-      return { before, merged, conflicts, repetitions, afterCommit };
+      return { before, merged, conflicts, repeated, afterCommit };
     }, { useGenericPlans: true });
     const { events, upTo, epoch, resumesAt, nothingLost } = merged;
     if (conflicts.length > 0) {
@@ -196,7 +196,7 @@ export class Follower<Body = unknown> {
     this.noteWatermark(upTo);
     if (afterCommit && epoch !== undefined) {
       this.loggedAt = performance.now();
-      const isComplete = resumesAt === undefined && epoch === before.epoch && repetitions().length === 0;
+      const isComplete = resumesAt === undefined && epoch === before.epoch && repeated.size === 0;
       afterCommit({ after: before.seq, upTo, epoch, ageMs: performance.now() - receivedAt, ...(isComplete && { events }) });
     }
     return { upTo, mustPull: !merged.isContiguous || conflicts.length > 0 };

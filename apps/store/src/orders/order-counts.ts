@@ -24,14 +24,15 @@ const state = (step: string): string =>
 
 /**
  * SQL: what the steps of orders among `step` add to the numbers of states, and subtract: an order's state before a step is the one after the step
- * before. One look-up for each of those: estimating many steps, Postgres would read all orders.
+ * before. One look-up for each of those: estimating many steps, Postgres would read all orders. `IS NOT TRUE`: with `IS NULL` it estimates a single
+ * step, and sorts them by texts instead of hashing, which costs twice as much.
  */
 const changes = `
-  SELECT ${plantId} AS plant_id, ${state('step')}, 1 AS by FROM step WHERE counted IS NULL AND order_id IS NOT NULL
+  SELECT ${plantId} AS plant_id, ${state('step')}, 1 AS by FROM step WHERE counted IS NOT TRUE AND order_id IS NOT NULL
   UNION ALL
   SELECT ${plantId}, before.*, -1 FROM step CROSS JOIN LATERAL (
     SELECT ${state('t')} FROM order_transitions AS t WHERE t.order_id = step.order_id AND t.order_version = step.order_version - 1 LIMIT 1
-  ) AS before WHERE step.counted IS NULL AND step.order_version > 1`;
+  ) AS before WHERE step.counted IS NOT TRUE AND step.order_version > 1`;
 
 const read: Statement = {
   name: 'read-order-counts',
