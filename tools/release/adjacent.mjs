@@ -29,6 +29,15 @@ export function parseMixes([name, commit, ...more]) {
 /** The last release's tests of client behaviour, without those that kill services or restore databases. */
 export const tour = '/(petstore|plants|images|orders|users|oauth|stream|webhooks)\\.spec\\.ts$';
 
+/** Begins the entry of a test of the last release under `wanted`: it expects what was changed on purpose since. */
+export const testOfRelease = 'acceptance: ';
+
+/** Returns the pattern of the names of the tests that hold: all but those under `wanted`. @param {readonly string[]} wanted */
+export function namesOfTests(wanted) {
+  const names = wanted.filter((one) => one.startsWith(testOfRelease)).map((one) => one.slice(testOfRelease.length));
+  return `^(?!(${names.map((name) => name.replace(/[^\w ]/g, '\\$&')).join('|')})$)`;
+}
+
 /**
  * Returns the commit that a name means. A clone without tags still has the commits that wrote the releases.
  * @param {string} ref @param {string} [root] @returns {Promise<string>} @throws StartError

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { StartError } from '../start/errors.mjs';
 import { SERVICES } from '../start/services.mjs';
 import { ROOT } from '../start/toolchain.mjs';
-import { commitOf, mix, parseMixes } from './adjacent.mjs';
+import { commitOf, mix, namesOfTests, parseMixes } from './adjacent.mjs';
 import { readRelease } from './releases.mjs';
 
 test('a service is tested with its own last release; by default each service in turn', () => {
@@ -18,6 +18,13 @@ test('a service is tested with its own last release; by default each service in 
   if (released.length > 0) assert.deepEqual(parseMixes([]), released);
   assert.deepEqual(parseMixes(['store', 'v1']), [{ service: 'store', ref: 'v1' }]);
   for (const args of [['shop'], ['0533725'], ['store', 'v1', 'more']]) assert.throws(() => parseMixes(args), StartError);
+});
+
+test('tests of a release run, but for those that expect what was changed on purpose', () => {
+  const pattern = new RegExp(namesOfTests(['acceptance: orders are shown (all of them)', '#/a: gone', 'acceptance: a.b']), 'i');
+  for (const name of ['orders', 'orders are shown (all of them) by page', 'a-b', '#/a: gone']) assert.match(name, pattern);
+  for (const name of ['orders are shown (all of them)', 'a.b']) assert.doesNotMatch(name, pattern);
+  assert.match('orders', new RegExp(namesOfTests([])));
 });
 
 test('one service comes from the release, the others and all schemas from today', (context) => {

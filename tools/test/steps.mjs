@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { buildRelease, commitOf, mix, parseMixes, tour } from '../release/adjacent.mjs';
+import { buildRelease, commitOf, mix, namesOfTests, parseMixes, tour } from '../release/adjacent.mjs';
+import { readRelease } from '../release/releases.mjs';
 import { explain } from '../start/errors.mjs';
 import { Shutdown } from '../start/shutdown.mjs';
 import { ROOT } from '../start/toolchain.mjs';
@@ -108,7 +109,7 @@ export const steps = {
         const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => console.log(`Stopping failed (${step}): ${explain(error)}`));
         try {
           const shop = await startShop({ folder, stop: context.stop, shutdown }, { ARTEFACTS_DIR: join(folder, 'artefacts') });
-          const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--setupFilesAfterEnv', join(ROOT, 'tools/release/additions.mjs'), '--testPathPatterns', tour];
+          const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--setupFilesAfterEnv', join(ROOT, 'tools/release/additions.mjs'), '--testPathPatterns', tour, '--testNamePattern', namesOfTests(Object.keys(readRelease(service).wanted))];
           const tally = await jest({ ...context, folder }, 'acceptance', args, shop.env);
           if (tally.failed > 0) console.log(`\nThe shop's log:\n${shop.lastLogLines().join('\n')}`);
           tallies.push(tally);
