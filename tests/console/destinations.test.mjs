@@ -76,7 +76,7 @@ describe('the destinations pages', () => {
     await page.keyboard.press('Enter');
     await dialog.locator('[aria-invalid=true]').waitFor();
     await visit.assertAccessible();
-    await dialog.getByLabel('Server').fill(broker.url);
+    await dialog.getByLabel('Address').fill(broker.url);
     await dialog.getByRole('radio', { name: 'a user and a password' }).check();
     await dialog.getByRole('textbox', { name: 'User', exact: true }).fill(credentials.user);
     await dialog.locator('input[type=password]').fill(credentials.password);
@@ -121,7 +121,7 @@ describe('the destinations pages', () => {
     await page.getByText('Running', { exact: true }).waitFor();
     // What is stored is sent to no other address.
     await page.getByRole('button', { name: 'Edit' }).click();
-    await dialog.getByLabel('Server').fill('nats://localhost:4222');
+    await dialog.getByLabel('Address').fill('nats://localhost:4222');
     await dialog.getByText('The stored credentials stay with the former address.').waitFor();
     assert.equal(await dialog.getByRole('radio', { name: 'those that are stored' }).count(), 0);
     await visit.assertAccessible();
@@ -164,13 +164,17 @@ describe('the destinations pages', () => {
     await page.getByRole('button', { name: 'Replay' }).click();
     await page.getByLabel('Since').waitFor();
     await visit.assertAccessible();
+    await page.getByLabel('Since').fill('2099-01-01 10:00');
+    await page.getByRole('button', { name: 'Publish them again' }).click();
+    await page.getByText('Choose a time in the past.').first().waitFor();
+    await page.getByLabel('Since').fill(new Date(Date.now() - 86_400_000).toISOString().slice(0, 16).replace('T', ' '));
     await page.getByRole('button', { name: 'Publish them again' }).dblclick();
     await page.getByText('The events of the period are being published again.').waitFor();
     await until(async () => (await count(stream)) === 2, waitMs);
     const last = await streams.getMessage(stream, { seq: 2 });
     assert.equal(last?.header.get('Shop-Replay'), 'true');
     await page.getByText('Past events are being published again').waitFor({ state: 'detached' });
-    await visit.leave();
+    await visit.leave(/400/);
   });
 
   test('an edit that conflicts with a newer version offers a choice and keeps the input', async () => {
@@ -189,6 +193,25 @@ describe('the destinations pages', () => {
     const { data } = await admin.GET('/destinations/{destinationId}', { params: { path: { destinationId: id } } });
     // What only the other one changed stays: it named no types.
     assert.deepEqual([data.perSecond, data.hasCredentials, data.eventTypes], [700, true, ['order.status_changed']]);
+    await visit.leave(/412/);
+  });
+
+  test('an address that somebody else changes while the form is open takes no credentials from it', async () => {
+    const { id, name, stream, subject, plantId } = await destination();
+    const visit = await chrome.visit(boss, { path: `/destinations/${id}` });
+    const { page } = visit;
+    await page.getByText('Running', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Edit the destination' });
+    await dialog.getByLabel('Name').fill('Typed');
+    // Nothing takes connections there: it is not said to run meanwhile.
+    await admin.PUT('/destinations/{destinationId}', { params: { path: { destinationId: id } }, body: { name, url: 'nats://127.0.0.1:9', stream, subject, plantId, credentials: { token: 'other' } } });
+    await page.getByText('nats://127.0.0.1:9').first().waitFor();
+    assert.equal(await page.getByText('Running', { exact: true }).count(), 0);
+    assert.ok(await dialog.getByRole('radio', { name: 'those that are stored' }).isChecked());
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('It is now: ').waitFor();
+    assert.deepEqual([await dialog.getByLabel('Name').inputValue(), await dialog.getByLabel('Address').inputValue()], ['Typed', 'nats://127.0.0.1:9']);
     await visit.leave(/412/);
   });
 
@@ -231,7 +254,7 @@ describe('the destinations pages', () => {
     await page.getByRole('option', { name: 'Destinations' }).waitFor();
     await page.getByRole('combobox').fill('new destination');
     await page.keyboard.press('Enter');
-    await page.getByRole('dialog', { name: 'New destination' }).getByLabel('Server').waitFor();
+    await page.getByRole('dialog', { name: 'New destination' }).getByLabel('Address').waitFor();
     await visit.leave();
   });
 

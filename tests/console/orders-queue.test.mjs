@@ -170,6 +170,9 @@ describe('the orders as a work queue', () => {
     const box = (/** @type {number} */ n) => page.getByRole('checkbox', { name: `Select order ${ids[n]}`, exact: true });
     const place0 = await box(0).boundingBox();
     const opened = page.getByRole('heading', { name: `Order ${ids[0]}`, level: 1 });
+    // From the head of the list, the arrow leads to the first row.
+    await page.getByRole('checkbox', { name: 'Select all orders that are loaded' }).press('ArrowDown');
+    await page.getByRole('link', { name: String(ids[0]), exact: true }).and(page.locator(':focus')).waitFor();
     await box(0).check();
     await box(3).click({ modifiers: ['Shift'] });
     await assertShows(status, ['4 selected']);

@@ -250,6 +250,85 @@ describe('the orders pages', () => {
     await visit.leave(/409/);
   });
 
+  test('a refund that somebody else completes while the dialog is open is said there, with its reference', async () => {
+    const orderId = await paidOrder(await newPlant());
+    await admin.POST('/store/order/{orderId}/cancellation', { params: { path: { orderId } }, body: { reason: 'Frost', restock: true } });
+    const visit = await chrome.visit(staff, { path: `/orders/${orderId}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Mark as refunded' }).click();
+    await page.getByLabel('Reference').fill('mine');
+    const { data: timeline } = await admin.GET('/store/order/{orderId}/timeline', { params: { path: { orderId } } });
+    const refundId = timeline.find((entry) => entry.refundId !== undefined)?.refundId ?? 0;
+    const theirs = fresh('theirs');
+    await admin.POST('/store/refund/{refundId}/completion', { params: { path: { refundId } }, body: { reference: theirs } });
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('alert').getByText(`Its reference is ${theirs}.`).waitFor();
+    assert.ok(await dialog.getByRole('button', { name: 'Complete the refund' }).isDisabled());
+    assert.equal(await page.getByLabel('Reference').inputValue(), 'mine');
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+
+  test('an order’s page has one state, also while events stand still', async () => {
+    const orderId = await placeOrder(await newPlant());
+    const visit = await chrome.visit(staff);
+    const { page } = visit;
+    await page.routeWebSocket(/./, () => undefined);
+    await page.goto(`${address}/console/orders/${orderId}`);
+    await page.getByRole('region', { name: 'Timeline' }).getByText('Placed', { exact: true }).waitFor();
+    await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('paid') } });
+    await page.getByRole('region', { name: 'Timeline' }).getByText('Paid', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Ship', exact: true }).waitFor();
+    await page.getByText('Expires if unpaid').waitFor({ state: 'detached' });
+    await visit.leave();
+  });
+
+  test('what a dialog says of an order is true of this one', async () => {
+    const plantId = await newPlant();
+    const [cancelled, unshipped] = [await placeOrder(plantId), await paidOrder(plantId)];
+    await admin.DELETE('/store/order/{orderId}', { params: { path: { orderId: cancelled } } });
+    const visit = await chrome.visit(staff, { path: `/orders/${cancelled}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Report a payment' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('This creates a refund.').waitFor();
+    await dialog.getByText('It failed').click();
+    await dialog.getByText('This is only recorded.').waitFor();
+    assert.equal(await dialog.getByText('can be paid').count(), 0);
+    await page.goto(`${address}/console/orders/${unshipped}`);
+    await page.getByRole('button', { name: 'Report the delivery' }).click();
+    await dialog.getByText('It was not shipped, as far as the shop knows').waitFor();
+    await visit.assertAccessible();
+    await dialog.getByRole('button', { name: 'It was delivered' }).click();
+    await page.getByText(`Order ${unshipped} is delivered.`).waitFor();
+    assert.equal(await page.getByText('none yet').count(), 0);
+    await visit.leave();
+  });
+
+  test('papers are of paid orders, a pick list of those to ship; what is left out is said', async () => {
+    const plantId = await newPlant(20);
+    const [unpaid, cancelled, toShip, shipped, delivered] = [await placeOrder(plantId), await placeOrder(plantId), await paidOrder(plantId), await paidOrder(plantId), await paidOrder(plantId)];
+    await admin.DELETE('/store/order/{orderId}', { params: { path: { orderId: cancelled } } });
+    await admin.POST('/store/order/{orderId}/shipment', { params: { path: { orderId: shipped } }, body: { carrier: 'DHL', trackingNumber: fresh('sent') } });
+    await admin.POST('/store/order/{orderId}/delivery', { params: { path: { orderId: delivered } } });
+    const visit = await chrome.visit(staff, { path: `/orders?tab=all&plantId=${plantId}` });
+    const { page } = visit;
+    await page.getByText('5 orders', { exact: true }).waitFor();
+    await page.getByRole('checkbox', { name: 'Select all orders that are loaded' }).check();
+    await page.getByRole('group', { name: 'Selected orders' }).getByRole('button', { name: 'Print' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Print for 3 orders' });
+    await dialog.getByText('2 selected orders are left out: unpaid or cancelled.').waitFor();
+    const papers = page.locator('[data-papers]');
+    for (const id of [toShip, shipped, delivered]) await papers.getByRole('img', { name: `QR code of order ${id}`, includeHidden: true }).waitFor({ state: 'attached' });
+    assert.ok(!(await papers.textContent())?.includes(String(unpaid)));
+    await dialog.getByLabel('Pick list').check();
+    await page.getByRole('dialog', { name: 'Print for 1 order' }).getByText('4 selected orders are left out: unpaid, cancelled, shipped or delivered.').waitFor();
+    assert.match(await papers.textContent() ?? '', new RegExp(`${toShip} \\(1\\)`));
+    assert.ok(!(await papers.textContent())?.includes(String(shipped)));
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+
   test('a refund that is completed is counted no more where the person goes back', async () => {
     const plantId = await newPlant();
     const ids = await Promise.all([1, 2].map(() => paidOrder(plantId)));

@@ -270,6 +270,7 @@ describe('people', () => {
     await question.or(refusal).first().waitFor();
     if (await question.isVisible()) await givePassword(page, boss);
     await refusal.waitFor();
+    await dialog.getByText(`Someone else has made ${username} staff.`).waitFor();
     await dialog.getByText(`At present ${username} is staff.`).waitFor();
     await visit.leave(/403|412/);
   });

@@ -106,6 +106,8 @@ describe('the stock', () => {
     await admin.POST('/store/order', { body: { plantId, quantity: 2 } });
     await dialog.getByRole('button', { name: 'Remove 3 units' }).click();
     await dialog.getByText('At most 2.').waitFor();
+    // Until the answer, nothing can be typed that would be lost with the dialog.
+    await dialog.getByRole('button', { name: 'Remove 3 units' }).and(page.locator(':not([data-loading])')).waitFor();
     await fill(page, '2', 'Damaged');
     await dialog.getByRole('button', { name: 'Remove 2 units' }).evaluate((/** @type {HTMLButtonElement} */ button) => {
       button.form?.requestSubmit();
@@ -336,6 +338,12 @@ describe('the stock', () => {
     const region = page.getByRole('region', { name: 'Stock', exact: true });
     await region.getByText('Nobody has counted the units of this plant.').waitFor();
     await visit.assertAccessible();
+    await region.getByLabel('Low from').fill('2');
+    await region.getByRole('button', { name: 'Save the mark' }).click();
+    await page.getByText('The plant is low on stock from 2 free units.').waitFor();
+    // A mark counts nothing.
+    assert.equal((await admin.GET('/store/uncounted', { params: { query: { limit: 1_000 } } })).data.some(({ plantId }) => plantId === none), true);
+    await region.getByText('Nobody has counted the units of this plant.').waitFor();
     await region.getByRole('button', { name: 'Set the stock' }).click();
     await region.getByText('Nobody has counted the units of this plant.').waitFor({ state: 'detached' });
     await region.getByText('Out', { exact: true }).waitFor();

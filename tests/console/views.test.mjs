@@ -138,8 +138,12 @@ describe('saved views', () => {
     await page.keyboard.press('Enter');
     await name.and(page.locator(':focus:invalid')).waitFor();
     assert.equal((await name.inputValue()).length, 61);
-    await name.fill(' '.repeat(3));
-    await name.and(page.locator(':invalid')).waitFor();
+    for (const unseen of [' '.repeat(3), '\u200b', '\u2060 \u200b', '\u3164']) {
+      await name.fill(unseen);
+      await name.and(page.locator(':invalid')).waitFor();
+    }
+    await name.fill('🌵 Ünseen');
+    await name.and(page.locator(':valid')).waitFor();
     await visit.leave();
   });
 

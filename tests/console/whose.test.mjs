@@ -82,11 +82,11 @@ describe('what is open or typed', () => {
     await visit.leave();
   });
 
-  test('is sent without the spaces around it', async () => {
+  test('is sent without the spaces and the unseen signs around it', async () => {
     const id = await paidOrder();
     const visit = await chrome.visit(staff, { path: `/orders/${id}` });
     const { page } = visit;
-    await fillShipment(page, ' DHL ', '  00123 ');
+    await fillShipment(page, ' DHL\u200b ', '\u200e 00123\u202c\ufeff');
     await page.getByRole('dialog').getByRole('button', { name: 'Ship', exact: true }).click();
     await page.getByText(`Order ${id} is shipped.`).waitFor();
     const { carrier, trackingNumber } = await orderOf(id);

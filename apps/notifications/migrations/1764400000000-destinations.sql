@@ -37,6 +37,8 @@ CREATE TABLE destinations (
   -- Names the replica that publishes, and when another may.
   lease        uuid,
   lease_until  timestamptz NOT NULL DEFAULT '-infinity',
+  -- The version with which its server was reached.
+  reached      integer,
   -- Why nothing is published, and when it is tried again.
   held_reason  text,
   held_detail  text,

@@ -76,7 +76,7 @@ export class DestinationReplacement extends NewDestination {
 
 export class DestinationReplay {
   @DateTime()
-  @Description('Events from this time on.')
+  @Description('Events from this time on, which must be in the past.')
   since: string;
 
   @IsOptional()
@@ -134,6 +134,7 @@ const destinationAnswer = objectOf('Destination', 'A stream of a message broker 
   newStatuses: optional(listOf(oneOf<OrderStatus>(orderStatuses))),
   perSecond: integer(1),
   state: oneOf<WebhookState>(webhookStates),
+  connected: described(boolean, 'Whether its server was reached since the last change, and nothing prevents publishing.'),
   behindEvents: described(integer(0), 'Events of the log that were not published or passed over yet.'),
   behindSeconds: described(integer(0), 'Time since the first of them was logged.'),
   held: optional(

@@ -1,4 +1,5 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
+import { IsOptional } from 'class-validator';
 import { anyKeyOr, openLimitedByUser, permission, readingStock } from './permissions.js';
 import { type AnswerOf, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import type { PlantStatus } from './catalog.plants.js';
@@ -14,8 +15,10 @@ const maxUnits = 1_000_000_000;
 // Sent by clients
 
 export class StockChange {
+  @IsOptional()
   @Integer(0, maxUnits)
-  free: number;
+  @Description('As counted. Absent: they stay the same.')
+  free?: number;
 
   @Clearable()
   @Integer(0, maxUnits)

@@ -23,7 +23,7 @@ const rules: readonly Rule[] = [
   [/^must have a character that can be seen$/, 'Enter something that can be seen.'],
   [/^must be an e-mail address/, 'Enter an e-mail address, such as ada@example.com.'],
   [/^must be a date-time/, 'Enter a date and a time.'],
-  [/^must be in the future$/, 'Choose a time in the future.'],
+  [/^must be in the (future|past)$/, (side) => `Choose a time in the ${side}.`],
   [/^must be true or false$/, 'Choose yes or no.'],
   [/^must be (?:one of|one or more of|some of) (.+)$/, choices],
   [/^must be one or more names of tags$/, 'Enter at least one tag.'],

@@ -5,6 +5,9 @@ export const locale = 'en-GB';
 export const isolated = (name: string): string =>
   /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff]/.test(name) ? `\u2068${name.replaceAll(/[\u2066-\u2069]/g, '')}\u2069` : name;
 
+/** Pasted text ends with signs that nobody sees, which would be stored: zero-width spaces, soft hyphens and signs of direction. */
+export const trimmed = (text: string): string => text.replace(/^[\s\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060]+|[\s\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060]+$/g, '');
+
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
 

@@ -1,6 +1,7 @@
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useNavigate } from '@tanstack/react-router';
 import { createContext, use, useEffect, useRef, useState } from 'react';
+import { trimmed } from './numbers.js';
 
 /** Characters of a search that the shop takes. */
 export const mostSearched = 200;
@@ -50,7 +51,7 @@ export function useTypedFilter(value: string, apply: (text: string) => void, wai
   const [text, setText] = useState(value);
   const applied = useRef(value);
   const applySoon = useDebouncedCallback((typed: string) => {
-    applied.current = typed.trim();
+    applied.current = trimmed(typed);
     apply(applied.current);
   }, waitMs);
   // Something else changed the address, such as "Back" or a link to the page.

@@ -25,7 +25,7 @@ export function ProblemBody({ error, isShort }: { readonly error: unknown; reado
 /** Fields that forms call otherwise. */
 const names: Readonly<Record<string, string>> = {
   url: 'Address', eventTypes: 'Events', plantId: 'Plant', orderId: 'Order', newStatuses: 'Only changes to', expiresAt: 'Expires', redirectUris: 'Redirect addresses', scopes: 'Permissions', owner: 'Acts for the user',
-  photoUrls: 'Pictures', by: 'Units', free: 'Free units', lowStockAt: 'Low from', quantity: 'Units in stock', fromCursor: 'After the cursor', until: 'Before',
+  photoUrls: 'Pictures', by: 'Units', free: 'Free units', subject: 'Subjects begin with', lowStockAt: 'Low from', quantity: 'Units in stock', fromCursor: 'After the cursor', until: 'Before',
 };
 
 /** `trackingNumber` → `Tracking number`. */

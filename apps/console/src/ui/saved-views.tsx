@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { useCell, usePerson } from '../auth/session.js';
 import { BackButton, Dialog } from './dialog.js';
 import { sayDone } from './done.js';
-import { isolated } from './numbers.js';
+import { isolated, trimmed } from './numbers.js';
 import { ProblemAlert } from './problem-alert.js';
 import { RestoredDraft, useDraft } from './use-draft.js';
 import { longestName, mostViews, type View, type ViewedList, viewsOf } from './views.js';
@@ -61,7 +61,7 @@ export function SavedViews<Search extends object>({ list, current, read, onOpen 
 function SaveDialog({ list, isKnown, onSave, onClose }: { readonly list: ViewedList; readonly isKnown: (name: string) => boolean; readonly onSave: (name: string) => void; readonly onClose: () => void }): ReactNode {
   const draft = useDraft(`view of ${list}`, { name: '' });
   const [error, setError] = useState<unknown>();
-  const name = draft.value.name.trim();
+  const name = trimmed(draft.value.name);
   return (
     <Dialog isBusy={false} onClose={onClose} title="Save what is shown">
       <form onSubmit={(event) => {
@@ -88,7 +88,7 @@ function SaveDialog({ list, isKnown, onSave, onClose }: { readonly list: ViewedL
   );
 }
 
-const viewName = { pattern: `(?=.*\\S).{1,${longestName}}`, title: `At most ${longestName} characters, with letters or digits` };
+const viewName = { pattern: `(?=.*[^\\p{C}\\p{Z}\\p{M}\\p{Default_Ignorable_Code_Point}]).{1,${longestName}}`, title: `At most ${longestName} characters, with letters or digits` };
 
 /** The dialog is open already: its own first focus is elsewhere. */
 const focusOn = (button: HTMLButtonElement | null): void => button?.focus();
@@ -106,7 +106,7 @@ function ViewRow({ list, view, isTaken, onRename, onDelete }: { readonly list: V
       </Group>
     );
   }
-  const wanted = name.trim();
+  const wanted = trimmed(name);
   return (
     <form onSubmit={(event) => {
       event.preventDefault();

@@ -4,6 +4,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useMay, useShop } from '../auth/session.js';
+import { trimmed } from './numbers.js';
 import { SuggestingField } from './suggesting-field.js';
 
 const typingMs = 200;
@@ -20,7 +21,7 @@ export function UserField({ value, onChange, ...props }: Omit<AutocompleteProps,
   const mayList = useMay('write:users');
   const mayRead = useMay('read:orders');
   const [isTyping, setTyping] = useState(false);
-  const typed = value.trim();
+  const typed = trimmed(value);
   const [words] = useDebouncedValue(typed, typingMs);
   const { data: found = [], isError } = useQuery({
     queryKey: ['users', 'named', words, mayList],

@@ -171,6 +171,12 @@ describe('the page "Your account"', () => {
     expect([nothing.status, text]).toEqual([400, expect.stringContaining('Choose at least one thing that the key may do.')]);
     expect(text).toContain('value="greenhouse"');
     expect(text).toContain('<title>Error: Your account');
+    const long = await send(browser, { fields: { ...base, name: 'n'.repeat(10_000), 'may write:orders': 'yes' } }, 'create-key');
+    expect([long.status, await long.text()]).toEqual([400, expect.stringContaining('The name must have 1 to 200 characters.')]);
+    const tooLong = await send(browser, { fields: { ...base, name: 'n'.repeat(100_000) } }, 'create-key');
+    const refusal = await tooLong.text();
+    expect([tooLong.status, refusal]).toEqual([400, expect.stringContaining('What you entered is too long. Go back and shorten it.')]);
+    expect(refusal).not.toContain('was not sent from a page');
     expect(page.text).not.toContain('may write:users');
     const more = await send(browser, { fields: { ...base, name: 'greenhouse', 'may write:users': 'yes' } }, 'create-key');
     expect(more.status).toBe(403);
@@ -211,7 +217,9 @@ describe('the page "Your account"', () => {
   it('changes the address, sends the link that verifies it, and turns mails about orders on', async () => {
     const { browser, page, userId } = await visit();
     const bad = await send(browser, formOf(page, 'set-address'), 'set-address', { email: 'ada"><b>' });
-    expect([bad.status, await bad.text()]).toEqual([400, expect.stringContaining('value="ada&quot;&gt;&lt;b&gt;"')]);
+    const refusal = await bad.text();
+    expect([bad.status, refusal]).toEqual([400, expect.stringContaining('value="ada&quot;&gt;&lt;b&gt;"')]);
+    expect(refusal).toContain('The e-mail address must be one that mail can be sent to, such as ada@example.com.');
     const email = `${randomUUID()}@shop.test`;
     expect(locationOf(await send(browser, formOf(page, 'set-address'), 'set-address', { email }))).toBe('303 /account?done=address-changed');
     expect(locationOf(await send(browser, formOf(page, 'log-out'), 'verify-address'))).toBe('303 /account?done=mail-sent');

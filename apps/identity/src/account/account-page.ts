@@ -259,7 +259,7 @@ export class AccountPage implements HostedPages {
 
   private async setAddress({ context, ctx, user, fields }: Submission): Promise<Outcome> {
     const email = (fields.get('email') ?? '').trim();
-    if (!isEmailAddress(email)) throw invalidInput([{ pointer: '/email', detail: 'must be an e-mail address such as ada@example.com' }]);
+    if (!isEmailAddress(email)) throw invalidInput([{ pointer: '/email', detail: 'must be one that mail can be sent to, such as ada@example.com' }]);
     await this.users.patch(context, validated(PatchUser, { username: user.username, user: { email }, address: ctx.ip }));
     return { done: 'address-changed' };
   }

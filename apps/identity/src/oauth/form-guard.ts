@@ -2,10 +2,12 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Inject, Injectable } from '@nestjs/common';
 import { Cipher } from '@plant-shop/platform/cipher';
+import { CodedError } from '@plant-shop/platform/errors';
 import type { Provider } from 'oidc-provider';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 
-const maxFormBytes = 8 * 1024;
+/** Far more than any form takes: what is too long for one field is said beside it. */
+const maxFormBytes = 64 * 1024;
 
 /** Koa's request context in middleware that runs before the provider. */
 export type PageContext = Parameters<Parameters<Provider['use']>[0]>[0];
@@ -50,10 +52,12 @@ export class FormGuard {
     return this.cipher.fingerprint(text).toString('base64url');
   }
 
-  /** Returns the fields of a form; undefined if it is not from a page with the proof for this text. */
+  /** Returns the fields of a form; undefined if it is not from a page with the proof for this text. @throws CodedError `invalid-input` if it is too long */
   async read(ctx: PageContext, text: string): Promise<ReadonlyMap<string, string> | undefined> {
-    const form = this.isSameOrigin(ctx) ? await readForm(ctx.req, maxFormBytes) : undefined;
-    const fields = form === undefined ? undefined : fieldsOf(form);
+    if (!this.isSameOrigin(ctx)) return undefined;
+    const form = await readForm(ctx.req, maxFormBytes);
+    if (form === undefined) throw new CodedError('invalid-input', 'What you entered is too long. Go back and shorten it.');
+    const fields = fieldsOf(form);
     return fields && this.isValidProof(text, fields.get('proof')) ? fields : undefined;
   }
 

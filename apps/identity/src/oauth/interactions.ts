@@ -152,7 +152,7 @@ export class Interactions implements HostedPages {
     try {
       const user = validated(NewUser, { username, email, password });
       // Only here: the API accepts any text.
-      if (!isEmailAddress(email)) throw invalidInput([{ pointer: '/email', detail: 'must be an e-mail address such as ada@example.com' }]);
+      if (!isEmailAddress(email)) throw invalidInput([{ pointer: '/email', detail: 'must be one that mail can be sent to, such as ada@example.com' }]);
       const form = new IdempotencyKey(`sign-up ${interaction.uid}`, this.guard.proofOf(JSON.stringify(user)), identity.createUser.pattern, Buffer.alloc(0));
       await this.users.create(new RpcContext(requestIdOf(ctx.req), Deadline.in(loginDeadlineMs), undefined, undefined, form), { user, address: ctx.ip });
     } catch (error) {

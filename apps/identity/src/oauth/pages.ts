@@ -212,7 +212,7 @@ export function renderError(ctx: PageContext, out: ErrorOut, error: Error): void
 /** Returns what a form says about an error: which fields are wrong, or what happened. */
 export function textOfErrors(error: CodedError): string {
   const { errors: fields = [] } = error.details;
-  const sentences = fields.map((one) => `${('pointer' in one && fieldNames[one.pointer.slice(one.pointer.lastIndexOf('/') + 1)]) || 'The form'} ${one.detail}.`);
+  const sentences = fields.map((one) => `${('pointer' in one && fieldNames[one.pointer.slice(one.pointer.lastIndexOf('/') + 1)]) || 'The form'} ${one.detail.replace(/^must be text of (?=\d)/, 'must have ')}.`);
   return sentences.length > 0 ? sentences.join(' ') : error.message;
 }
 
@@ -275,5 +275,5 @@ function sendFailure(provider: Provider, ctx: PageContext, error: Error): void {
   if (error instanceof CodedError) setErrorStatus(ctx, error);
   else provider.emit('server_error', ctx, error);
   const text = error instanceof CodedError ? error.message : 'An error occurred. Go back to the application and try again.';
-  sendPage(ctx, messagePage('Please try again later', text));
+  sendPage(ctx, messagePage(ctx.status === 400 ? 'The form was refused' : 'Please try again later', text));
 }

@@ -191,6 +191,8 @@ describe('destinations', () => {
     const until_ = new Date().toISOString();
     test.shop.move(1);
     await test.isUpToDate(destination);
+    const later = new Date(Date.now() + 60_000).toISOString();
+    await expect(test.caller.call(notifications.replayDestination, { destinationId: destination.id, replay: { since: later } }, admin)).rejects.toMatchObject({ code: 'invalid-input' });
     const during = await test.caller.call(notifications.replayDestination, { destinationId: destination.id, replay: { since, until: until_ } }, admin);
     expect(during.replay).toEqual({ since, until: until_ });
     await until(async () => (await test.get(destination)).replay === undefined);

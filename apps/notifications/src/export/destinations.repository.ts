@@ -27,6 +27,8 @@ export interface DestinationRow extends DestinationInput {
   readonly encrypted: Buffer | null;
   readonly state: WebhookState;
   readonly version: number;
+  /** The version with which its server was reached. */
+  readonly reached: number | null;
   readonly createdAt: Date;
   readonly firstEpoch: string;
   readonly firstSeq: number;
@@ -49,7 +51,7 @@ export interface DestinationState extends DestinationRow {
 }
 
 const columns = `d.id, d.place, d.name, d.url, d.stream, d.subject, d.key_id AS "keyId", d.encrypted, d.event_types AS "eventTypes", d.plant_id AS "plantId",
-  d.new_statuses AS "newStatuses", d.per_second AS "perSecond", d.state, d.version, d.created_at AS "createdAt", d.first_epoch AS "firstEpoch",
+  d.new_statuses AS "newStatuses", d.per_second AS "perSecond", d.state, d.version, d.reached, d.created_at AS "createdAt", d.first_epoch AS "firstEpoch",
   d.first_seq AS "firstSeq", d.epoch, d.seq, d.mark, d.replay_seq AS "replaySeq", d.replay_end AS "replayEnd", d.replay_since AS "replaySince",
   d.replay_until AS "replayUntil", d.held_reason AS "heldReason", d.held_detail AS "heldDetail", d.held_since AS "heldSince"`;
 
@@ -164,7 +166,7 @@ export interface Progress {
   readonly replaySeq: number | null;
 }
 
-/** Records progress and renews the lease; nothing holds the destination then. Returns false if the lease or the destination is another by now: then publish nothing more. */
+/** Records progress and renews the lease; its server was reached, and nothing holds the destination then. Returns false if the lease or the destination is another by now: then publish nothing more. */
 export async function saveProgress(
   tx: Transaction,
   { id, version }: DestinationRow,
@@ -178,7 +180,7 @@ export async function saveProgress(
       text: `
         UPDATE destinations SET epoch = $4, seq = $5, mark = $6, lease_until = ${queueNow} + $3 * interval '1 millisecond', replay_seq = $7,
           replay_end = CASE WHEN $7::bigint IS NOT NULL THEN replay_end END, replay_since = CASE WHEN $7::bigint IS NOT NULL THEN replay_since END,
-          replay_until = CASE WHEN $7::bigint IS NOT NULL THEN replay_until END, pause_ms = 0, held_reason = NULL, held_detail = NULL, held_since = NULL
+          replay_until = CASE WHEN $7::bigint IS NOT NULL THEN replay_until END, pause_ms = 0, reached = version, held_reason = NULL, held_detail = NULL, held_since = NULL
         WHERE id = $1 AND lease = $2 AND version = $8`,
     },
     [id, lease, leaseMs, cursor.epoch, cursor.seq, mark, replaySeq, version],

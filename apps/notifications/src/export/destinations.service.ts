@@ -12,10 +12,11 @@ import {
 import { findWatermark } from '@plant-shop/events/event-log';
 import { lockLogForShare } from '@plant-shop/events/log-retention';
 import { Cipher, type Encrypted } from '@plant-shop/platform/cipher';
+import { invalidInput } from '@plant-shop/platform/errors';
 import { actorOf, audit } from '@plant-shop/platform/patterns/audit-log';
 import { runOnce } from '@plant-shop/platform/patterns/idempotent-results';
 import { byNumber, Paging } from '@plant-shop/platform/patterns/paging';
-import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Database, readClock, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers.decorator';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -99,6 +100,7 @@ export class DestinationsService {
     assertMayPublish(context.principal);
     return this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
+        if (new Date(since) > (await readClock(tx))) throw invalidInput([{ pointer: '/replay/since', detail: 'must be in the past' }]);
         const { id, seq } = existingDestination(await lockDestination(tx, destinationId));
         // Keeps retention from deleting events until the transaction ends; then the replay does.
         const oldest = await lockLogForShare(tx);

@@ -27,9 +27,14 @@ describe('a destination that does not take events', () => {
     const destination = await test.create(broker);
     test.shop.move(5);
     await test.isHeld(destination, reason);
+    expect((await test.get(destination)).connected).toBe(false);
     if (config) await broker.with((streams) => streams.update('EVENTS', { subjects: ['shop.events.>'] }));
     else await broker.addStream();
     await test.isUpToDate(destination);
+    expect((await test.get(destination)).connected).toBe(true);
+    const { name, url, stream, subject, eventTypes } = await test.get(destination);
+    const replaced = await test.caller.call(notifications.replaceDestination, { destinationId: destination.id, destination: { name, url: url.replace(/\d+$/, '9'), stream, subject, eventTypes: [...eventTypes] } }, admin);
+    expect(replaced.connected).toBe(false);
     expect((await broker.ids()).toSorted()).toEqual(ids());
   }, 40_000);
 

@@ -55,6 +55,9 @@ describe('stock and the catalog', () => {
     for (const plantId of [140, 141, 142, 143]) await open(plantId, 50, 0);
     await open(144, 50, 1);
     expect(await listed()).toEqual([143, 142, 141, 140]);
+    // A mark counts nothing.
+    expect(await shop.caller.call(store.setStock, { plantId: 140, stock: { lowStockAt: 3 } }, staff)).toMatchObject({ free: 0, lowStockAt: 3 });
+    expect(await listed()).toEqual([143, 142, 141, 140]);
     await shop.caller.call(store.setStock, { plantId: 141, stock: { free: 0 } }, staff);
     await shop.caller.call(store.adjustStock, { plantId: 142, adjustment: { by: 3, reason: 'found' } }, staff);
     await retire(143, 50);

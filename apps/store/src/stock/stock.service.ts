@@ -74,15 +74,15 @@ export class StockService {
   }
 
   /**
-   * Sets a plant's free units, as counted by staff. Reserved and sold units stay as they are.
+   * Sets a plant's free units, as counted by staff, and from how many on it is low. Reserved and sold units stay as they are.
    * @throws DomainError `plant-not-found`, `precondition-failed`
    */
   async set(context: RpcContext, { plantId, stock: { free, lowStockAt }, ifVersion }: SetStock): Promise<Versioned<Stock>> {
     const set = await this.database.transaction(async (tx) => {
       const before = await this.lock(tx, plantId, ifVersion);
-      const after = { ...before, free, lowStockAt: lowStockAt === undefined ? before.lowStockAt : lowStockAt };
+      const after = { ...before, free: free ?? before.free, lowStockAt: lowStockAt === undefined ? before.lowStockAt : lowStockAt };
       audit(tx, actorOf(context), store.setStock, auditedChange(before, after));
-      return writeByStaff(tx, { before, after }, context);
+      return writeByStaff(tx, { before, after: { ...after, ...(free !== undefined && { uncounted: false }) } }, context);
     });
     this.feed.notify();
     return set;
@@ -101,7 +101,7 @@ export class StockService {
         if (free > maxFree) throw invalidInput([{ pointer: '/adjustment/by', detail: `must leave at most ${maxFree} free units` }]);
         const after = { ...before, free };
         audit(tx, actorOf(context), store.adjustStock, auditedChange(before, after));
-        return writeByStaff(tx, { before, after }, context, reason);
+        return writeByStaff(tx, { before, after: { ...after, uncounted: false } }, context, reason);
       }),
     );
     this.feed.notify();
@@ -200,7 +200,7 @@ async function writeStockAndInventory(tx: Transaction, changes: readonly Change[
 
 /** Writes a locked row, its entry in the history, and its event. */
 async function writeByStaff(tx: Transaction, { before, after }: Change, context: RpcContext, reason?: string): Promise<Versioned<Stock>> {
-  const versions = await writeStockAndInventory(tx, [{ before, after: { ...after, uncounted: false } }]);
+  const versions = await writeStockAndInventory(tx, [{ before, after }]);
   appendStockEvents(tx, await readClock(tx), [{ stock: { ...before, lowStockAt: after.lowStockAt }, free: after.free }]);
   const by = after.free - before.free;
   if (by !== 0 || reason !== undefined) appendStockChange(tx, { plantId: after.plantId, by, free: after.free, reason, actor: context.principal.subject });

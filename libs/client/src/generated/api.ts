@@ -2411,7 +2411,8 @@ export interface components {
             since: string;
         };
         StockChange: {
-            free: number;
+            /** @description As counted. Absent: they stay the same. */
+            free?: number;
             /** @description From this number of free units down the plant is low on stock. Absent: it stays the same. Null: 10 counts. */
             lowStockAt?: number | null;
         };
@@ -3047,6 +3048,8 @@ export interface components {
             perSecond: number;
             /** @enum {string} */
             state: "enabled" | "disabled";
+            /** @description Whether its server was reached since the last change, and nothing prevents publishing. */
+            connected: boolean;
             /**
              * Format: int64
              * @description Events of the log that were not published or passed over yet.
@@ -3111,7 +3114,7 @@ export interface components {
         DestinationReplay: {
             /**
              * Format: date-time
-             * @description Events from this time on.
+             * @description Events from this time on, which must be in the past.
              */
             since: string;
             /**
@@ -10428,6 +10431,7 @@ export interface operations {
                      *         ],
                      *         "perSecond": 50000,
                      *         "state": "enabled",
+                     *         "connected": false,
                      *         "behindEvents": 120,
                      *         "behindSeconds": 61,
                      *         "held": {
@@ -10526,6 +10530,7 @@ export interface operations {
                      *       ],
                      *       "perSecond": 50000,
                      *       "state": "enabled",
+                     *       "connected": false,
                      *       "behindEvents": 120,
                      *       "behindSeconds": 61,
                      *       "held": {
@@ -10604,6 +10609,7 @@ export interface operations {
                      *       ],
                      *       "perSecond": 50000,
                      *       "state": "enabled",
+                     *       "connected": false,
                      *       "behindEvents": 120,
                      *       "behindSeconds": 61,
                      *       "held": {
@@ -10714,6 +10720,7 @@ export interface operations {
                      *       ],
                      *       "perSecond": 50000,
                      *       "state": "enabled",
+                     *       "connected": false,
                      *       "behindEvents": 120,
                      *       "behindSeconds": 61,
                      *       "held": {
@@ -10854,6 +10861,7 @@ export interface operations {
                      *       ],
                      *       "perSecond": 50000,
                      *       "state": "enabled",
+                     *       "connected": false,
                      *       "behindEvents": 120,
                      *       "behindSeconds": 61,
                      *       "held": {

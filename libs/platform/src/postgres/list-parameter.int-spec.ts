@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createEmptyDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import fc from 'fast-check';
@@ -72,18 +73,24 @@ describe('a list among the parameters of a statement', () => {
     interface Row {
       readonly id: number;
       readonly note?: string;
+      readonly owner?: string;
     }
     const parameter = new RowsParameter<Row>(
       ['id', 'bigint', ({ id }) => id],
       ['body', 'line', (row) => JSON.stringify(row)],
       ['note', 'text', ({ note }) => note],
       ['gone', 'uuid', () => undefined],
+      ['owner', 'uuid', ({ owner }) => owner],
     );
     const arrived = (rows: readonly Row[]): Promise<object[]> =>
       database.query(`SELECT ${parameter.names}, n FROM ${parameter.numberedFrom(2)} WHERE $1`, [true, ...parameter.values(rows)]);
     const rows = [{ id: 7, note: 'a "b"\n\\ü' }, { id: 5 }, { id: 6, note: '\t' }];
-    for (const some of [rows, rows.slice(1, 2), []]) {
-      expect(await arrived(some)).toEqual(some.map((row, n) => ({ id: row.id, body: JSON.stringify(row), note: row.note ?? null, gone: null, n: n + 1 })));
+    const owned = rows.map((row) => ({ ...row, owner: randomUUID() }));
+    const someOwned = owned.map(({ owner, ...row }, n) => (n === 1 ? row : { ...row, owner }));
+    for (const some of [rows, rows.slice(1, 2), [], owned, someOwned]) {
+      expect(await arrived(some)).toEqual(some.map((row: Row, n) => ({ id: row.id, body: JSON.stringify(row), note: row.note ?? null, gone: null, owner: row.owner ?? null, n: n + 1 })));
     }
+    const [, owner = ''] = randomUUID().split('-', 2);
+    for (const wrong of [owner, 'g'.repeat(36), `${randomUUID().slice(0, 35)}-`]) await expect(arrived([{ id: 1, owner: randomUUID() }, { id: 2, owner: wrong }])).rejects.toThrow(/uuid/);
   });
 });

@@ -16,6 +16,29 @@ export function listParameter(values: readonly unknown[]): unknown {
   return otherEscape.test(json) ? values : `{${json.slice(1, -1)}}`;
 }
 
+const uuidBytes = 16;
+const uuidOid = 2950;
+const uuidLength = 36;
+
+/**
+ * Returns UUIDs as a binary array of Postgres: reading one as text costs it 0.4 µs, an order has five, and Node takes as long for both. Numbers
+ * gain nothing. Undefined if the list has a NULL, or something else.
+ */
+function uuidList(values: readonly unknown[]): Buffer | undefined {
+  if (!values.every((one) => typeof one === 'string' && one.length === uuidLength)) return undefined;
+  const raw = Buffer.from(values.join('').replaceAll('-', ''), 'hex');
+  if (raw.length !== uuidBytes * values.length) return undefined;
+  const list = Buffer.allocUnsafe(20 + (4 + uuidBytes) * values.length);
+  let at = 0;
+  // One dimension without NULLs, from index 1 on.
+  for (const header of [1, 0, uuidOid, values.length, 1]) at = list.writeInt32BE(header, at);
+  for (let n = 0; n < values.length; n++) {
+    at = list.writeInt32BE(uuidBytes, at);
+    at += raw.copy(list, at, uuidBytes * n, uuidBytes * (n + 1));
+  }
+  return list;
+}
+
 /**
  * A column of a rows parameter: its type in Postgres, and its value in a row; undefined and null are NULL. `line` is a text without line
  * breaks, such as JSON, in every row: the column is one text, in which neither side has to look for quotes. A row of an event then costs
@@ -49,11 +72,12 @@ export class RowsParameter<Row> {
   }
 
   /** Returns the statement's parameters. A column without any value is a single NULL, which `unnest` extends to all rows. */
-  values(rows: readonly Row[]): (readonly unknown[] | string | null)[] {
+  values(rows: readonly Row[]): (readonly unknown[] | Buffer | string | null)[] {
     return this.columns.map(([, type, of]) => {
       if (type === 'line') return rows.map((row) => of(row) as string).join('\n');
       const values = rows.map((row) => of(row) ?? null);
-      return values.every((value) => value === null) ? null : values;
+      if (values.every((value) => value === null)) return null;
+      return (type === 'uuid' && uuidList(values)) || values;
     });
   }
 }

@@ -6,7 +6,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { Fragment, type KeyboardEvent, type ReactNode, type RefObject, useCallback, useEffect, useId, useRef, useState } from 'react';
 import { useCell, useSession } from '../../auth/session.js';
 import { AdjustStock } from '../../pages/plants/adjust-stock.js';
-import { counted } from '../../ui/numbers.js';
+import { counted, trimmed } from '../../ui/numbers.js';
 import { ProblemMessage } from '../../ui/problem-alert.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import type { Early } from './find-button.js';
@@ -133,7 +133,7 @@ export function Palette({ early, onClose }: { readonly early: RefObject<Early | 
 }
 
 /** People write #7, or order 7, as its page is called. */
-const meantBy = (text: string): string => text.trim().replace(/^(?:order|plant)\s+(?=#?\d+$)/i, '').replace(/^#/, '');
+const meantBy = (text: string): string => trimmed(text).replace(/^(?:order|plant)\s+(?=#?\d+$)/i, '').replace(/^#/, '');
 
 /** Rows of one key press. */
 const most = 5;

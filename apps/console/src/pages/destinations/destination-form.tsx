@@ -2,6 +2,7 @@ import { Button, Group, Radio, Stack, Text, Textarea, TextInput } from '@mantine
 import type { components } from '@plant-shop/client';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { BackButton } from '../../ui/dialog.js';
+import { trimmed } from '../../ui/numbers.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { faultOf } from '../../ui/problem.js';
 import { type Draft, RestoredDraft } from '../../ui/use-draft.js';
@@ -20,6 +21,7 @@ export interface DestinationValues extends EventFilterValues {
   readonly stream: string;
   readonly subject: string;
   readonly perSecond: string;
+  readonly hasCredentials?: boolean;
   /** Which credentials are chosen, without them. Absent: as at first. */
   readonly way?: Way;
 }
@@ -27,23 +29,23 @@ export interface DestinationValues extends EventFilterValues {
 const ways = { same: 'those that are stored', none: 'none', password: 'a user and a password', token: 'a token', creds: 'a .creds file' };
 type Way = keyof typeof ways;
 
-export const valuesOf = ({ name, url, stream, subject, perSecond, ...filter }: Omit<Destination, 'id' | 'hasCredentials' | 'state' | 'behindEvents' | 'behindSeconds' | 'createdAt'>): DestinationValues =>
-  ({ name, url, stream, subject, perSecond: String(perSecond), ...filterValuesOf(filter) });
+export const valuesOf = ({ name, url, stream, subject, perSecond, hasCredentials, ...filter }: Omit<Destination, 'id' | 'state' | 'connected' | 'behindEvents' | 'behindSeconds' | 'createdAt'>): DestinationValues =>
+  ({ name, url, stream, subject, perSecond: String(perSecond), hasCredentials, ...filterValuesOf(filter) });
 
 /** What the values ask for. Fields that are left empty have the shop's defaults. */
 export const inputOf = ({ name, url, stream, subject, perSecond, ...filter }: DestinationValues): DestinationInput => ({
-  name: name.trim(),
-  url: url.trim(),
-  stream: stream.trim(),
-  ...(subject.trim() !== '' && { subject: subject.trim() }),
+  name: trimmed(name),
+  url: trimmed(url),
+  stream: trimmed(stream),
+  ...(trimmed(subject) !== '' && { subject: trimmed(subject) }),
   ...(perSecond.trim() !== '' && { perSecond: Number(perSecond) }),
   ...filterOf(filter),
 });
 
-/** @param before the destination that is changed; absent for a new one */
+/** @param before the destination that is changed, as it was when the form opened; absent for a new one */
 export function DestinationForm({ draft, before, action, isBusy, error, conflict, onSubmit }: {
   readonly draft: Draft<DestinationValues>;
-  readonly before?: Destination;
+  readonly before?: Pick<DestinationValues, 'url' | 'hasCredentials'>;
   readonly action: string;
   readonly isBusy: boolean;
   readonly error: unknown;
@@ -54,7 +56,7 @@ export function DestinationForm({ draft, before, action, isBusy, error, conflict
   const { name, url, stream, subject, eventTypes, perSecond, way: chosen } = draft.value;
   const [secrets, setSecrets] = useState({ user: '', password: '', token: '', creds: '' });
   // The shop sends what is stored to no other address, and keeps it while the address stays.
-  const keeps = before?.hasCredentials === true && before.url === url.trim();
+  const keeps = before?.hasCredentials === true && before.url === trimmed(url);
   const offered = (Object.keys(ways) as Way[]).filter((one) => one !== (keeps ? 'none' : 'same'));
   const way = chosen !== undefined && offered.includes(chosen) ? chosen : keeps ? 'same' : 'none';
   const secretField = (field: keyof typeof secrets) => ({ value: secrets[field], onChange: (change: { currentTarget: { value: string } }) => setSecrets({ ...secrets, [field]: change.currentTarget.value }), required: true, autoComplete: 'off' });
@@ -71,7 +73,7 @@ export function DestinationForm({ draft, before, action, isBusy, error, conflict
       <Stack>
         <RestoredDraft draft={draft} />
         <TextInput label="Name" required data-autofocus value={name} onChange={(change) => draft.change({ name: change.currentTarget.value })} error={faultOf(error, 'name')} />
-        <TextInput label="Server" description="Of NATS with JetStream. With several servers, a name that leads to all of them." placeholder="tls://broker.example:4222" required value={url} onChange={(change) => draft.change({ url: change.currentTarget.value })} error={faultOf(error, 'url')} />
+        <TextInput label="Address" description="Of a NATS server with JetStream. With several servers, a name that leads to all of them." placeholder="tls://broker.example:4222" required value={url} onChange={(change) => draft.change({ url: change.currentTarget.value })} error={faultOf(error, 'url')} />
         <Group grow align="flex-start">
           <TextInput label="Stream" description="It must exist." required value={stream} onChange={(change) => draft.change({ stream: change.currentTarget.value })} error={faultOf(error, 'stream')} />
           <TextInput label="Subjects begin with" description="The stream must have them." placeholder="shop.events" value={subject} onChange={(change) => draft.change({ subject: change.currentTarget.value })} error={faultOf(error, 'subject')} />

@@ -12,6 +12,7 @@ const destination: Destination = {
   eventTypes: ['order.placed'],
   perSecond: 50_000,
   state: 'enabled',
+  connected: true,
   behindEvents: 0,
   behindSeconds: 0,
   createdAt: '2026-11-01T00:00:00.000Z',
@@ -24,9 +25,10 @@ describe('the status of a destination', () => {
     expect(statusOf({ ...destination, behindEvents: 40, behindSeconds: 2 }).label).toBe('Running');
   });
 
-  it('does not claim to run before its server was tried', () => {
-    expect(statusOf(destination, true).label).toBe('Starting');
-    expect(statusOf(held('unreachable'), true).label).toBe('Held');
+  it('does not claim to run before its server was reached since the last change', () => {
+    const isChanged = { connected: false };
+    expect(statusOf({ ...destination, ...isChanged }).label).toBe('Starting');
+    expect(statusOf({ ...held('unreachable'), ...isChanged }).label).toBe('Held');
   });
 
   it('says how far it is behind', () => {

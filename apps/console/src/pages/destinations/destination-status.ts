@@ -11,13 +11,12 @@ export interface DestinationStatus {
 /** New events are on their way for so long. */
 const behindAfterSeconds = 10;
 
-/** @param isNew whether its server may not have been tried yet */
-export function statusOf(destination: Destination, isNew = false): DestinationStatus {
-  const { state, held, behindSeconds } = destination;
+export function statusOf(destination: Destination): DestinationStatus {
+  const { state, connected, held, behindSeconds } = destination;
   if (state === 'disabled') return { label: 'Disabled', color: 'gray', why: 'Nothing is published.' };
   if (held) return { label: 'Held', color: 'red', why: `${whyHeld(destination)} ${waitingText(destination)}` };
   if (behindSeconds >= behindAfterSeconds) return { label: 'Behind', color: 'yellow', why: waitingText(destination) };
-  if (isNew) return { label: 'Starting', color: 'gray', why: 'The shop connects to its server.' };
+  if (!connected) return { label: 'Starting', color: 'gray', why: 'The shop connects to its server.' };
   return { label: 'Running', color: 'green', why: 'It gets each new event.' };
 }
 

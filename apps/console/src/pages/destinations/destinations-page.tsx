@@ -9,7 +9,6 @@ import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { ExplainedBadge } from '../../ui/status-badge.js';
-import { useIsAhead } from '../../ui/time.js';
 import { EventsOf } from '../webhooks/event-filter.js';
 import { type Destination, useDestinations } from './destination-reads.js';
 import { statusOf } from './destination-status.js';
@@ -65,12 +64,8 @@ const DestinationTable = ({ destinations }: { readonly destinations: readonly De
   </Paper>
 );
 
-/** Within it the server of a new one is tried. */
-const newMs = 15_000;
-
 /** Whether events are published, and why not. */
 export function StatusOf({ destination }: { readonly destination: Destination }): ReactNode {
-  const isNew = useIsAhead(new Date(Date.parse(destination.createdAt) + newMs).toISOString());
-  const { label, color, why } = statusOf(destination, isNew);
+  const { label, color, why } = statusOf(destination);
   return <ExplainedBadge label={label} color={color}>{why}</ExplainedBadge>;
 }

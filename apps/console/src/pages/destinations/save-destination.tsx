@@ -57,7 +57,7 @@ export function EditDestination({ destination, etag, onClose }: { readonly desti
   });
   return (
     <Dialog isBusy={save.isPending} onClose={onClose} title="Edit the destination" size="lg">
-      <DestinationForm draft={draft} before={destination} action={newer ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={newer && <ChangedMeanwhile now={newer} />} onSubmit={(input) => save.mutate(input)} />
+      <DestinationForm draft={draft} before={draft.value.seen.values} action={newer ? 'Replace it' : 'Save'} isBusy={save.isPending} error={save.error} conflict={newer && <ChangedMeanwhile now={newer} />} onSubmit={(input) => save.mutate(input)} />
     </Dialog>
   );
 }

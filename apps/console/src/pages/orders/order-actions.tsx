@@ -7,7 +7,7 @@ import { type Order, stateOf } from '../../shop/day.js';
 import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { FormDialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
-import { counted } from '../../ui/numbers.js';
+import { counted, trimmed } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { useChange } from '../../ui/use-change.js';
 import { type Draft, useDraft } from '../../ui/use-draft.js';
@@ -41,7 +41,7 @@ export function OrderActions({ order }: { readonly order: Order }): ReactNode {
           <Button variant={order.carrier === undefined ? 'default' : 'filled'} leftSection={<IconCircleCheck size={16} />} onClick={() => setOpen('deliver')}>Report the delivery</Button>
         </>
       )}
-      {mayShip && isOpen && <Button variant="default" leftSection={<IconPrinter size={16} />} onClick={() => setOpen('print')}>Print</Button>}
+      {mayShip && order.status === 'approved' && <Button variant="default" leftSection={<IconPrinter size={16} />} onClick={() => setOpen('print')}>Print</Button>}
       {mayManage && isOpen && <Button variant="default" leftSection={<IconArrowRight size={16} />} onClick={() => setOpen('transfer')}>Transfer</Button>}
       {isCancellable && <Button variant="default" leftSection={<IconX size={16} />} onClick={() => setOpen('cancel')}>Cancel the order</Button>}
       {open === 'pay' && <PayDialog {...shared} />}
@@ -100,7 +100,7 @@ function PayDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const { outcome, reference, isAlone } = draft.value;
   const { id: orderId, basketId } = order;
   const pay = useOrderAction(order, basketId === undefined || isAlone ? `The payment of order ${orderId} is reported.` : `The payment of basket ${basketId} is reported.`, doneWith(draft, onClose), async (shop) => {
-    const body = { outcome, reference: reference.trim() };
+    const body = { outcome, reference: trimmed(reference) };
     if (basketId === undefined || isAlone) return shop.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body });
     const { data: { orders } } = await shop.POST('/store/basket/{basketId}/payment', { params: { path: { basketId } }, body });
     return { data: orders.find(({ id }) => id === orderId) ?? order };
@@ -108,11 +108,11 @@ function PayDialog({ order, seen, onClose }: DialogProps): ReactNode {
   return (
     <FormDialog title={`Payment of order ${order.id}`} draft={draft} action="Report it" isBusy={pay.isPending} error={pay.error} onSubmit={() => pay.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
-      {order.status === 'cancelled' && <Text size="sm">The order is cancelled. Reporting a payment that succeeded creates a refund.</Text>}
+      {order.status === 'cancelled' && <Text size="sm">The order is cancelled, and stays so. {outcome === 'succeeded' ? 'This creates a refund.' : 'This is only recorded.'}</Text>}
       <SegmentedControl aria-label="Outcome" value={outcome} onChange={(value) => draft.change({ outcome: value === 'failed' ? 'failed' : 'succeeded' })} data={[{ value: 'succeeded', label: 'It succeeded' }, { value: 'failed', label: 'It failed' }]} />
       <TextInput label="Reference" description="The payment provider’s id of this payment. A payment that is reported twice counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => draft.change({ reference: value })} error={faultOf(pay.error, 'reference')} />
       {basketId !== undefined && <Checkbox label={`It is of order ${orderId} alone`} description={`Otherwise of all orders of basket ${basketId}: one reference pays one order or one basket.`} checked={isAlone} onChange={({ currentTarget: { checked } }) => draft.change({ isAlone: checked })} />}
-      {outcome === 'failed' && <Text size="sm">The order keeps its {counted(order.quantity, 'unit')} and can be paid until it expires.</Text>}
+      {outcome === 'failed' && order.status === 'placed' && <Text size="sm">The order keeps its {counted(order.quantity, 'unit')} and can be paid until it expires.</Text>}
     </FormDialog>
   );
 }
@@ -125,7 +125,7 @@ function ShipDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const { carrier, trackingNumber } = draft.value;
   const path = { orderId: order.id };
   const ship = useOrderAction(order, `Order ${order.id} is shipped.`, doneWith(draft, onClose), async (shop) => {
-    const body = { carrier: carrier.trim(), trackingNumber: trackingNumber.trim() };
+    const body = { carrier: trimmed(carrier), trackingNumber: trimmed(trackingNumber) };
     const found = await etagToShip(shop, seen, body);
     if ('shipped' in found) return { data: found.shipped };
     return shop.POST('/store/order/{orderId}/shipment', { params: { path, header: found.etag === undefined ? {} : { 'If-Match': found.etag } }, body });
@@ -144,6 +144,7 @@ function DeliverDialog({ order, seen, onClose }: DialogProps): ReactNode {
   return (
     <ConfirmDialog title={`Delivery of order ${order.id}`} action="It was delivered" color="green" isOpen isBusy={deliver.isPending} error={deliver.error} isPossible={order.status === 'approved'} onConfirm={() => deliver.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
+      {order.carrier === undefined && <Text size="sm" fw={600} mb="xs">It was not shipped, as far as the shop knows: it has no carrier and no tracking number, and gets none afterwards.</Text>}
       The order closes: it can be neither cancelled nor transferred afterwards.
     </ConfirmDialog>
   );
@@ -153,7 +154,7 @@ function TransferDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const draft = useDraft(`transfer order ${order.id}`, { username: '' });
   const { username } = draft.value;
   const path = { orderId: order.id };
-  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username.trim()}.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username: username.trim() } }));
+  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username.trim()}.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username: trimmed(username) } }));
   return (
     <FormDialog title={`Transfer order ${order.id}`} draft={draft} action="Transfer" isBusy={transfer.isPending} error={transfer.error} isPossible={order.status === 'placed' || order.status === 'approved'} onSubmit={() => transfer.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />
@@ -178,7 +179,7 @@ function CancelPaidDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const draft = useDraft(`cancel order ${order.id}`, { reason: '', restock: true });
   const { reason, restock } = draft.value;
   const path = { orderId: order.id };
-  const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body: { reason: reason.trim(), restock } }));
+  const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body: { reason: trimmed(reason), restock } }));
   return (
     <FormDialog title={`Cancel order ${order.id}?`} draft={draft} action="Cancel the order" color="red" isBusy={cancel.isPending} error={cancel.error} isPossible={stateOf(order) === 'approved'} onSubmit={() => cancel.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />

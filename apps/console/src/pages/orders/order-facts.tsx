@@ -24,7 +24,7 @@ export function OrderFacts({ order: { plantId, quantity, status, owner, placedAt
     ...(reservedUntil === undefined ? [] : [['Expires if unpaid', <Time at={reservedUntil} isPlanned />] as const]),
     ...(shipDate === undefined ? [] : [['Requested ship date', <Time at={shipDate} isPlanned />] as const]),
     ...(shipTo === undefined ? [] : [['Ship to', [shipTo.name, ...(shipTo.lines ?? []), [shipTo.postalCode, shipTo.city].filter(Boolean).join(' '), shipTo.country].filter(Boolean).join(', ')] as const]),
-    ['Shipment', carrier === undefined ? (status === 'cancelled' ? 'none' : 'none yet') : <>{carrier}, <Text span inherit ff="monospace">{trackingNumber}</Text></>],
+    ['Shipment', carrier === undefined ? (status === 'cancelled' || status === 'delivered' ? 'none' : 'none yet') : <>{carrier}, <Text span inherit ff="monospace">{trackingNumber}</Text></>],
   ];
   return (
     <Card title="Details">

@@ -1,5 +1,6 @@
 import { Cell } from '../../shop/cell.js';
 import type { OrderStatus } from '../../shop/day.js';
+import { trimmed } from '../../ui/numbers.js';
 import { searchText } from '../../ui/page-search.js';
 
 export const orderTabs = ['to-ship', 'awaiting', 'shipped', 'refund', 'all'] as const;
@@ -30,7 +31,7 @@ export const leftOrders = new Cell<OrderFilter>({});
 /** Omits invalid values. */
 export function toOrderFilter(search: Record<string, unknown>): OrderFilter {
   const plantId = Number(search['plantId']);
-  const text = (name: string): string | undefined => searchText(search[name])?.trim();
+  const text = (name: string): string | undefined => trimmed(searchText(search[name]) ?? '') || undefined;
   const owner = text('owner');
   // As people write an order's number.
   const q = text('q')?.replace(/^(?:order)? *#? *(?=\d+$)/i, '');

@@ -64,13 +64,14 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
   const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
     const id = Number((event.target as HTMLElement).closest<HTMLElement>('[data-order]')?.dataset['order']);
     const at = rows.findIndex((row) => row.id === id);
-    if (at === -1) return;
+    // From the head of the list, the arrow leads into it.
+    if (at === -1 && event.key !== 'ArrowDown') return;
     const page = Math.max(1, Math.floor((scrolled.current?.clientHeight ?? 0) / rowHeight) - 2);
     const next = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: rows.length - 1 }[event.key];
     const row = next === undefined ? undefined : rows[Math.min(Math.max(next, 0), rows.length - 1)];
     if (row) {
       event.preventDefault();
-      selection.set(event.shiftKey ? extended({ ...selected, current: id }, rows, row.id, false) : { ...selected, anchor: row.id, current: row.id });
+      selection.set(event.shiftKey && at !== -1 ? extended({ ...selected, current: id }, rows, row.id, false) : { ...selected, anchor: row.id, current: row.id });
       virtual.scrollToIndex(rows.indexOf(row), { align: 'auto' });
       setWanted(row.id);
     } else if (event.key === ' ' && !(event.target instanceof HTMLInputElement)) {
@@ -103,7 +104,7 @@ export function OrderTable({ rows, tab, isEnd, isLoading, isOldestFirst, seesAll
 
   return (
     <Paper withBorder ref={scrolled} className={`wide ${classes['scroll'] ?? ''}`} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} data-scroll-restoration-id={scrollId}>
-      <div role="rowgroup" className={classes['head']} style={{ minWidth: template.minWidth }}>
+      <div role="rowgroup" className={classes['head']} onKeyDown={onKeyDown} style={{ minWidth: template.minWidth }}>
         <div role="row" className={classes['row']} style={template}>
           <div role="columnheader">
             <Checkbox size="xs" aria-label="Select all orders that are loaded" checked={chosen === rows.length} indeterminate={chosen > 0 && chosen < rows.length} onChange={() => selection.set({ ...selected, ids: chosen === rows.length ? new Set() : new Set(rows.map(({ id }) => id)) })} />

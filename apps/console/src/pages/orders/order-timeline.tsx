@@ -5,7 +5,7 @@ import { useMay, useSession, useShop } from '../../auth/session.js';
 import { Card } from '../../ui/card.js';
 import { sayDone } from '../../ui/done.js';
 import { sendOnce } from '../../ui/drafts.js';
-import { counted, formatNumber, isolated } from '../../ui/numbers.js';
+import { counted, formatNumber, isolated, trimmed } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { statusColors } from '../../ui/status-badge.js';
@@ -84,7 +84,7 @@ function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
   const add = useChange({
     isRepeatable: true,
     mutationFn: async () => {
-      await sendOnce(draft, { text: text.trim() }, (body, idempotencyKey) => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body, idempotencyKey }));
+      await sendOnce(draft, { text: trimmed(text) }, (body, idempotencyKey) => shop.POST('/store/order/{orderId}/note', { params: { path: { orderId } }, body, idempotencyKey }));
       return text;
     },
     onSuccess: (sent) => {

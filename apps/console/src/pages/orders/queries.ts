@@ -32,8 +32,10 @@ const notesMs = 5_000;
 
 export function useTimeline(id: number): UseQueryResult<readonly TimelineEntry[]> {
   const shop = useShop();
+  const client = useQueryClient();
+  const queryKey = ['order', id, 'timeline'];
   return useQuery({
-    queryKey: ['order', id, 'timeline'],
+    queryKey,
     // A colleague's note is no event.
     refetchInterval: notesMs,
     queryFn: async ({ signal }) => {
@@ -45,6 +47,9 @@ export function useTimeline(id: number): UseQueryResult<readonly TimelineEntry[]
         entries.push(...data);
         cursor = nextCursor(response);
       } while (cursor !== undefined);
+      const known = client.getQueryData<readonly TimelineEntry[]>(queryKey);
+      // The order, too: while events stand still, the page would show two states of it.
+      if (known && known.length !== entries.length) void client.invalidateQueries({ queryKey: ['order', id], predicate: (query) => query.queryKey[2] !== 'timeline' });
       return entries;
     },
   });

@@ -5,6 +5,7 @@ import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sendOnce } from '../../ui/drafts.js';
+import { trimmed } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
@@ -58,7 +59,7 @@ function KeyForm({ draft, isBusy, error, onSubmit }: {
     event.preventDefault();
     setAsked(true);
     if (lacksPermissions) return;
-    onSubmit({ name: name.trim(), ...(isChosen && { permissions }), ...(expiresAt !== undefined && { expiresAt }) });
+    onSubmit({ name: trimmed(name), ...(isChosen && { permissions }), ...(expiresAt !== undefined && { expiresAt }) });
   };
   return (
     <form onSubmit={submit}>

@@ -6,6 +6,7 @@ import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { sendOnce } from '../../ui/drafts.js';
+import { trimmed } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
@@ -68,8 +69,8 @@ function ClientForm({ draft, isBusy, error, onSubmit }: {
     if (scopes.length === 0) return;
     onSubmit(
       isProgram
-        ? { name: name.trim(), grantTypes: ['client_credentials'], scopes, owner: owner.trim() }
-        : { name: name.trim(), grantTypes: ['authorization_code', 'refresh_token'], scopes, redirectUris: redirectUris.split(/\s+/).filter(Boolean), public: isPublic },
+        ? { name: trimmed(name), grantTypes: ['client_credentials'], scopes, owner: trimmed(owner) }
+        : { name: trimmed(name), grantTypes: ['authorization_code', 'refresh_token'], scopes, redirectUris: redirectUris.split(/\s+/).filter(Boolean), public: isPublic },
     );
   };
   return (

@@ -1,4 +1,4 @@
-import { Button, Group, Paper, Select, Text, Title } from '@mantine/core';
+import { Alert, Button, Group, Paper, Select, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -17,6 +17,8 @@ export function RoleCard({ username, role, etag }: { readonly username: string; 
   const [chosen, setChosen] = useState<Role>();
   const wanted = chosen ?? role;
   const [isAsking, { open, close }] = useDisclosure();
+  // As it was when the question was asked.
+  const [asked, setAsked] = useState(role);
   const change = useChange({
     isRepeatable: true,
     mutationFn: () => shop.PUT('/user/{username}/role', { params: { path: { username }, header: etag === undefined ? {} : { 'If-Match': etag } }, body: { role: wanted } }),
@@ -42,11 +44,13 @@ export function RoleCard({ username, role, etag }: { readonly username: string; 
         <Select label="New role" data={[...roles]} value={wanted} allowDeselect={false} onChange={(value) => setChosen(roles.find((one) => one === value))} w={180} />
         <Button variant="default" disabled={wanted === role} onClick={() => {
           change.reset();
+          setAsked(role);
           open();
         }}>Change the role</Button>
         <Text size="sm" c="dimmed" mb={8}>May do: {roleTexts[wanted]}.</Text>
       </Group>
       <ConfirmDialog title={`Make ${username} ${article(wanted)}?`} action="Change the role" isOpen={isAsking} isBusy={change.isPending} error={change.error} onConfirm={() => change.mutate()} onClose={close}>
+        {asked !== role && !change.isPending && <Alert color="yellow" variant="light" role="alert" mb="xs" title="The role has changed meanwhile">Someone else has made {username} {article(role)}.</Alert>}
         <Text size="sm">At present {username} is {article(role)}. Within a second, every session, API key and application of {username} may do what {article(wanted)} may: {roleTexts[wanted]}.</Text>
         {roles.indexOf(wanted) > roles.indexOf(role) && <Text size="sm" mt="xs">Applications in which {username} is logged in, this console too, show what is new after the next log-in.</Text>}
         {isSelf && <Text size="sm" mt="xs" fw={600}>This is your own account: you may lose the permission to undo it.</Text>}

@@ -6,7 +6,7 @@ import { useShop } from '../../auth/session.js';
 import { BackButton, Dialog } from '../../ui/dialog.js';
 import { sayDone } from '../../ui/done.js';
 import { sendOnce, wasSent } from '../../ui/drafts.js';
-import { counted, formatNumber, isolated } from '../../ui/numbers.js';
+import { counted, formatNumber, isolated, trimmed } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { Time } from '../../ui/time.js';
@@ -57,7 +57,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
       const by = changeOf(verb, Number(units), from.stock.value);
       for (let [base, tries] = [from, 1]; ; tries += 1) {
         try {
-          const saved = await sendOnce(draft, { etag: base.stock.etag, body: { by, reason: reason.trim() } }, ({ etag, body }, idempotencyKey) =>
+          const saved = await sendOnce(draft, { etag: base.stock.etag, body: { by, reason: trimmed(reason) } }, ({ etag, body }, idempotencyKey) =>
             shop.POST('/store/inventory/{plantId}/adjustment', { params: { path: { plantId }, header: { 'If-Match': etag } }, body, idempotencyKey }), draft.value);
           return { saved: versionOf(saved) };
         } catch (problem) {

@@ -1,6 +1,6 @@
 import { Autocomplete, Button, Input, SegmentedControl, Stack, TagsInput, TextInput } from '@mantine/core';
 import { type ReactNode, useId } from 'react';
-import { formatNumber } from '../../ui/numbers.js';
+import { formatNumber, trimmed } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { plantStatuses } from './plant-filter.js';
 import { formLabels, type PlantFormValues } from './plant-form-values.js';
@@ -44,4 +44,4 @@ export function PlantFields({ values, error, onChange }: { readonly values: Plan
   );
 }
 
-const partsOf = (tag: string): readonly string[] => tag.split(',').map((one) => one.trim()).filter((one) => one !== '');
+const partsOf = (tag: string): readonly string[] => tag.split(',').map((one) => trimmed(one)).filter((one) => one !== '');

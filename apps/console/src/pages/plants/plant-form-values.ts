@@ -1,3 +1,4 @@
+import { trimmed } from '../../ui/numbers.js';
 import type { Plant, PlantStatus } from './plant-filter.js';
 
 /** Values of a plant's form. Images and stock are edited elsewhere. */
@@ -32,12 +33,12 @@ interface Labelled {
 
 /** Returns the request's plant. Existing tags and categories keep their ids. */
 export function plantOfForm({ name, status, category, tags }: PlantFormValues, before?: Plant): Labelled {
-  const hasCategory = category.trim() !== '';
+  const hasCategory = trimmed(category) !== '';
   return {
-    name,
+    name: trimmed(name),
     status,
     // A category may have an id without a name.
-    ...(hasCategory ? { category: before?.category?.name === category ? before.category : { name: category.trim() } } : before?.category && before.category.name === undefined && { category: before.category }),
+    ...(hasCategory ? { category: before?.category?.name === category ? before.category : { name: trimmed(category) } } : before?.category && before.category.name === undefined && { category: before.category }),
     tags: tags.map((tag) => before?.tags.find((one) => one.name === tag) ?? { name: tag }),
   };
 }

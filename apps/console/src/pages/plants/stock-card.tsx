@@ -116,9 +116,8 @@ function LowMark({ stock }: { readonly stock: Versioned<Stock> }): ReactNode {
     formOf: ({ lowStockAt }) => String(lowStockAt ?? ''),
     isSame: (one, other) => one.trim() === other.trim(),
     read: () => client.query({ ...query, staleTime: 0 }),
-    // The shop wants the free units, too: with the version, they are those that it has.
-    write: async (mark, { etag, value: { free } }) =>
-      versionOf(await shop.PUT('/store/inventory/{plantId}', { params: { path: { plantId }, header: { 'If-Match': etag } }, body: { free, lowStockAt: mark.trim() === '' ? null : Number(mark) } })),
+    write: async (mark, { etag }) =>
+      versionOf(await shop.PUT('/store/inventory/{plantId}', { params: { path: { plantId }, header: { 'If-Match': etag } }, body: { lowStockAt: mark.trim() === '' ? null : Number(mark) } })),
     onSaved: (saved) => {
       client.setQueryData(query.queryKey, saved);
       sayDone(saved.value.lowStockAt === undefined ? 'The plant is low on stock like others, from 10 free units.' : `The plant is low on stock from ${counted(saved.value.lowStockAt, 'free unit')}.`);

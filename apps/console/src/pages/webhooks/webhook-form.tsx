@@ -1,6 +1,7 @@
 import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import type { ReactNode, SubmitEvent } from 'react';
 import { BackButton } from '../../ui/dialog.js';
+import { trimmed } from '../../ui/numbers.js';
 import { faultOf } from '../../ui/problem.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { type Draft, RestoredDraft } from '../../ui/use-draft.js';
@@ -38,11 +39,11 @@ export function WebhookForm({ draft, action, isBusy, error, conflict, onSubmit }
   const submit = (event: SubmitEvent<HTMLFormElement>): void => {
     event.preventDefault();
     onSubmit({
-      url: url.trim(),
-      ...(name.trim() !== '' && { name: name.trim() }),
+      url: trimmed(url),
+      ...(trimmed(name) !== '' && { name: trimmed(name) }),
       ...filterOf(draft.value),
       ...(orderId.trim() !== '' && { orderId: Number(orderId) }),
-      ...(description.trim() !== '' && { description: description.trim() }),
+      ...(trimmed(description) !== '' && { description: trimmed(description) }),
     });
   };
 

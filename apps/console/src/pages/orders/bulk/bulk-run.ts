@@ -2,6 +2,7 @@ import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
 import { type Order, stateOf } from '../../../shop/day.js';
 import { RowRun } from '../../../shop/row-run.js';
 import { keepUnknown } from '../../../ui/drafts.js';
+import { trimmed } from '../../../ui/numbers.js';
 import { Refusal } from '../../../ui/problem.js';
 import { problemText, shortText } from '../../../ui/problem-text.js';
 
@@ -125,11 +126,11 @@ export class BulkRun extends RowRun<BulkRow> {
     if (this.kind === 'cancel') {
       // The shop cancels an order only once, and answers as if this had been the first time.
       if (!this.unknown.has(id) && (await this.shop.GET('/store/order/{orderId}', { params: { path } })).data.status === 'cancelled') throw new Refusal('It was cancelled before, with another reason.', 'Nothing was changed.');
-      const body = { reason: reason.trim(), restock };
+      const body = { reason: trimmed(reason), restock };
       await this.shop.POST('/store/order/{orderId}/cancellation', { params: { path }, body, idempotencyKey: this.sentOf(id, JSON.stringify(body)).idempotencyKey });
       return undefined;
     }
-    const body = { carrier: carrier.trim(), trackingNumber: (trackingNumbers[id] ?? '').trim() };
+    const body = { carrier: trimmed(carrier), trackingNumber: trimmed(trackingNumbers[id] ?? '') };
     const text = JSON.stringify(body);
     const before = this.unknown.get(id);
     let etag = before?.text === text ? before.etag : undefined;

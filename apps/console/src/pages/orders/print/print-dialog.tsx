@@ -23,9 +23,18 @@ const pageStyle = ({ size, margin }: (typeof papers)[Paper]): string => `@page {
   body > :not([data-papers]) { display: none !important; }
 }`;
 
+/** Which of the orders get the paper: paid ones that are not cancelled. A pick list is of those that are still to ship; if all are shipped, of all. */
+function ordersOn(paper: Paper, all: readonly Order[]): readonly Order[] {
+  const paid = all.filter(({ status }) => status === 'approved' || (status === 'delivered' && paper !== 'pick'));
+  const toShip = paid.filter(({ carrier }) => carrier === undefined);
+  return paper === 'pick' && toShip.length > 0 ? toShip : paid;
+}
+
 /** Prints papers for these orders; the orders stay as they are. */
-export function PrintDialog({ orders, onClose }: { readonly orders: readonly Order[]; readonly onClose: () => void }): ReactNode {
+export function PrintDialog({ orders: all, onClose }: { readonly orders: readonly Order[]; readonly onClose: () => void }): ReactNode {
   const [paper, setPaper] = useState<Paper>('slip');
+  const orders = ordersOn(paper, all);
+  const left = all.length - orders.length;
   const withoutAddress = orders.filter(({ shipTo }) => shipTo === undefined).length;
   return (
     <Dialog isBusy={false} onClose={onClose} title={`Print for ${counted(orders.length, 'order')}`}>
@@ -33,10 +42,11 @@ export function PrintDialog({ orders, onClose }: { readonly orders: readonly Ord
         <Radio.Group label="Paper" value={paper} onChange={(value) => setPaper(kinds.find((one) => one === value) ?? 'slip')}>
           <Stack gap="xs" mt="xs">{kinds.map((one) => <Radio key={one} value={one} label={papers[one].label} description={papers[one].description} />)}</Stack>
         </Radio.Group>
+        {left > 0 && <Text size="sm" role="status">{counted(left, 'selected order is', 'selected orders are')} left out: unpaid{paper === 'pick' ? ', cancelled, shipped or delivered' : ' or cancelled'}.</Text>}
         {withoutAddress > 0 && paper !== 'pick' && <Text size="sm">{counted(withoutAddress, 'order has', 'orders have')} no address. Their papers name the owner.</Text>}
         <Group justify="flex-end">
           <BackButton />
-          <Button leftSection={<IconPrinter size={16} />} onClick={() => window.print()} data-autofocus>Print</Button>
+          <Button leftSection={<IconPrinter size={16} />} disabled={orders.length === 0} onClick={() => window.print()} data-autofocus>Print</Button>
         </Group>
       </Stack>
       {createPortal(
