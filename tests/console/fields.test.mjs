@@ -27,6 +27,19 @@ describe('a field for', () => {
     await page.waitForFunction((text) => [...document.querySelectorAll('input')].some(({ value }) => value === text), `${name} · ${plantId}`);
     await plant.fill(String(plantId));
     assert.equal(await plant.inputValue(), String(plantId));
+    await page.waitForURL((url) => url.searchParams.get('plantId') === String(plantId));
+    // Words and Enter choose the only plant of that name; a changed digit makes it words again, not another plant's number under its name.
+    await plant.fill(name);
+    await page.getByRole('option', { name }).waitFor();
+    await plant.press('Enter');
+    await page.waitForURL((url) => url.searchParams.get('plantId') === String(plantId));
+    assert.equal(await plant.inputValue(), `${name} · ${plantId}`);
+    await plant.press('End');
+    await plant.press('Backspace');
+    await page.waitForURL((url) => !url.searchParams.has('plantId'));
+    await plant.press('Enter');
+    await page.locator('[role=combobox][aria-invalid=true]').waitFor();
+    await plant.fill(String(plantId));
     await page.getByLabel('Placed from').fill('in May');
     await page.getByRole('button', { name: 'Clear' }).click();
     await page.waitForURL((url) => !url.searchParams.has('plantId'));

@@ -71,8 +71,9 @@ describe('people', () => {
 
   test('when a session is ended elsewhere, the page says so, and a new login returns to it', async () => {
     const owner = await newPerson('customer');
-    const visit = await chrome.visit(owner, { path: '/webhooks' });
+    const visit = await chrome.visit(owner, { path: '/orders' });
     const { page } = visit;
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Webhooks' }).click();
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     const { data: sessions } = await admin.GET('/user/{username}/sessions', { params: { path: { username: owner.username } } });
     const sessionId = sessions.find((/** @type {any} */ { kind }) => kind === 'application')?.id ?? '';
@@ -84,7 +85,28 @@ describe('people', () => {
     await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    // The pages of the log-in have expired: Back passes them.
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Orders', level: 1 }).waitFor();
+    assert.equal(await page.getByText('This page has expired').count(), 0);
     await visit.leave(/40[01]/);
+  });
+
+  test('what others change about a person is seen without a reload', async () => {
+    const person = await newPerson('customer');
+    const visit = await chrome.visit(boss, { path: `/people/${person.username}` });
+    const { page } = visit;
+    const list = await chrome.visit(boss, { path: `/people?q=${person.username}` });
+    await page.getByText('customer', { exact: true }).first().waitFor();
+    await list.page.getByRole('row', { name: new RegExp(`${person.username}.*customer`) }).waitFor();
+    const name = fresh('theirs');
+    await shopOf(person).POST('/user/{username}/apiKeys', { params: { path: { username: person.username } }, body: { name, currentPassword: person.password } });
+    await admin.PUT('/user/{username}/role', { params: { path: { username: person.username } }, body: { role: 'admin' } });
+    await page.getByText(name, { exact: true }).waitFor();
+    await page.getByRole('region', { name: 'Role' }).getByText('admin', { exact: true }).first().waitFor();
+    await list.page.getByRole('row', { name: new RegExp(`${person.username}.*admin`) }).waitFor();
+    await list.leave();
+    await visit.leave();
   });
 
   test('a session can be ended', async () => {
@@ -247,7 +269,7 @@ describe('people', () => {
     assert.equal(await page.getByLabel('Before', { exact: true }).inputValue(), tomorrow);
     await page.getByLabel('From', { exact: true }).fill('');
     await page.getByRole('combobox', { name: 'Done by' }).fill(boss.username.slice(0, -2));
-    await page.getByRole('option', { name: boss.username }).click();
+    await page.getByRole('option', { name: boss.username, exact: true }).click();
     await row.waitFor();
     await page.getByRole('combobox', { name: 'Done by' }).fill('no-such-user');
     await page.getByRole('heading', { name: 'No user is called no-such-user' }).waitFor();

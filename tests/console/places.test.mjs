@@ -207,6 +207,10 @@ describe('the place', () => {
     await page.goBack();
     await page.getByRole('link', { name, exact: true }).waitFor();
     await page.waitForFunction(() => Math.abs(window.scrollY - 5_000) < 100);
+    // After a reload, as far as one page of the list reaches.
+    await page.reload();
+    await page.getByRole('link', { name, exact: true }).waitFor();
+    await page.waitForFunction(() => Math.abs(window.scrollY - 5_000) < 100);
     await visit.leave();
   });
 

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { misplaced } from './kit/boxes.mjs';
 import { assertShows, Chrome } from './kit/console.mjs';
 import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
-import { admin, demoAdmin, fresh, newPerson, newPlant, placeOrder, shopOf } from './kit/people.mjs';
+import { address, admin, demoAdmin, fresh, newPerson, newPlant, placeOrder, shopOf } from './kit/people.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -251,6 +251,16 @@ describe('the stock', () => {
     await shopOf(other).POST('/store/inventory/{plantId}/adjustment', { ...pathOf(plantId), body: { by: -9, reason: 'Frost' } });
     await free.getByText('80', { exact: true }).waitFor();
     await page.getByRole('row', { name: new RegExp(`−9 80 Frost ${other.username}`) }).waitFor();
+    // The list follows, too: its plants, their numbers and their stock.
+    const word = fresh('Followed').replaceAll('-', '');
+    const listed = await newPlant(30, `${word} one`);
+    await page.goto(`${address}/console/plants?q=${word}`);
+    await rowOf(page, `${word} one`).getByText('30 free').waitFor();
+    await shopOf(other).POST('/store/inventory/{plantId}/adjustment', { ...pathOf(listed), body: { by: -28, reason: 'Frost' } });
+    await newPlant(7, `${word} two`);
+    await rowOf(page, `${word} one`).getByText('2 free').waitFor();
+    await rowOf(page, `${word} two`).waitFor();
+    await page.getByText('2 plants', { exact: true }).waitFor();
     await visit.leave();
   });
 

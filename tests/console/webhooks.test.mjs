@@ -164,6 +164,14 @@ describe('the webhooks pages', () => {
     await page.getByRole('row', { name: /Order/ }).nth(3).waitFor();
     await page.getByLabel('Select all that are shown').check();
     await page.getByText('4 selected').waitFor();
+    // What is selected stays while others are shown, and on the way back.
+    await page.getByText('pending', { exact: true }).first().click();
+    await page.getByText('4 selected').waitFor();
+    await page.getByText('all', { exact: true }).first().click();
+    await page.getByRole('link', { name: `Order ${order.id}` }).first().click();
+    await page.getByRole('heading', { level: 1, name: `Order ${order.id}` }).waitFor();
+    await page.goBack();
+    await page.getByText('4 selected').waitFor();
     await page.getByRole('button', { name: 'Send them again' }).click();
     await dialog.getByText('Deliveries of the same event count once.').waitFor();
     await visit.leave();

@@ -59,6 +59,39 @@ export const router = createRouter({
   scrollRestoration: true,
 });
 
+const scrollKey = 'console-scroll';
+const longestWaitMs = 10_000;
+
+/**
+ * A page that is loaded again, for which the browser logs in, has no lists yet: it is scrolled once they are long enough, unless the reader does
+ * something before. @returns a function that ends it
+ */
+export function keepScrollOverReload(): () => void {
+  const keep = (): void => sessionStorage.setItem(scrollKey, JSON.stringify({ href: location.href, top: scrollY }));
+  window.addEventListener('pagehide', keep);
+  const { href, top = 0 } = JSON.parse(sessionStorage.getItem(scrollKey) ?? '{}') as { href?: string; top?: number };
+  const observer = new ResizeObserver(() => {
+    if (document.documentElement.scrollHeight - innerHeight < top) return;
+    end();
+    scrollTo({ top });
+  });
+  const acts = ['wheel', 'keydown', 'pointerdown'];
+  const end = (): void => {
+    observer.disconnect();
+    for (const act of acts) window.removeEventListener(act, end);
+  };
+  if (href === location.href && top > 0) {
+    for (const act of acts) window.addEventListener(act, end, { passive: true });
+    setTimeout(end, longestWaitMs);
+    observer.observe(document.body);
+  }
+  return () => {
+    keep();
+    end();
+    window.removeEventListener('pagehide', keep);
+  };
+}
+
 /** Loads the files of all pages: a release removes them, and a page that is open must go on working. */
 export async function loadAllPages(): Promise<void> {
   const parts: readonly (() => Promise<unknown>)[] = [() => import('../pages/today/queue.js'), () => import('../pages/orders/print/print-dialog.js'), () => import('../pages/today/charts.js')];

@@ -61,6 +61,8 @@ export class PasswordQuestion {
   }
 
   private async ask(refusal: string | undefined): Promise<Answer | undefined> {
+    // The question opens with its field, which gets the focus.
+    await PasswordForm.preload?.();
     try {
       return await new Promise<Answer | undefined>((resolve) => this.open.set({ refusal, answer: resolve }));
     } finally {

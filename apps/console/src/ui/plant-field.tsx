@@ -24,6 +24,9 @@ export function PlantField({ value, text: kept, onChange, onText, error, ...prop
   const input = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState(kept);
   const [isTyping, setTyping] = useState(false);
+  /** Texts with a plant's number at their end that are meant for it. An edited one is none: it would name one plant and mean another. */
+  const [chosen, setChosen] = useState(kept);
+  const plantOf = (one: string): number | undefined => wholeNumber(one, { min: 1 }) ?? (one === chosen ? wholeNumber(/ · (\d+)$/.exec(one)?.[1] ?? '', { min: 1 }) : undefined);
   const told = useRef(value);
   // Something else changed it, such as "Back" or "Clear".
   useEffect(() => {
@@ -34,7 +37,7 @@ export function PlantField({ value, text: kept, onChange, onText, error, ...prop
   const named = useQuery({ ...plantNameQuery(shop, value ?? 0), enabled: value !== undefined && typed === undefined });
   const text = typed ?? (value === undefined ? '' : named.data === undefined ? String(value) : textOf(value, named.data));
   const [words] = useDebouncedValue(text.trim(), typingMs);
-  const isSearch = text.trim() !== '' && plantOf(text) === undefined;
+  const isSearch = typed !== undefined && typed.trim() !== '' && plantOf(typed) === undefined;
   const { data: found, isError } = useQuery({
     queryKey: ['plants', 'named', words],
     enabled: isSearch && words !== '',
@@ -43,6 +46,17 @@ export function PlantField({ value, text: kept, onChange, onText, error, ...prop
   const isKnown = isSearch && words === text.trim() && (found !== undefined || isError);
   const missing = isError ? 'Plants could not be searched. Write the plant’s number.' : found?.length === 0 ? 'No plant is called that.' : choose;
   useEffect(() => input.current?.setCustomValidity(isSearch ? choose : ''), [isSearch]);
+  const suggestions = isSearch ? (found ?? []).map(({ id, name }) => textOf(id, name)) : [];
+  const change = (changed: string): void => {
+    setTyped(changed);
+    onText?.(changed);
+    const suggested = found?.find(({ id, name }) => textOf(id, name) === changed);
+    if (suggested) setChosen(changed);
+    const plantId = suggested?.id ?? plantOf(changed);
+    if (plantId === told.current) return;
+    told.current = plantId;
+    onChange(plantId);
+  };
   return (
     <SuggestingField
       inputWrapperOrder={['label', 'input', 'description', 'error']}
@@ -50,17 +64,20 @@ export function PlantField({ value, text: kept, onChange, onText, error, ...prop
       description={isTyping && isKnown && missing !== choose ? missing : undefined}
       {...props}
       ref={input}
-      suggestions={isSearch ? (found ?? []).map(({ id, name }) => textOf(id, name)) : []}
+      suggestions={suggestions}
       maxLength={220}
       value={text}
       onTyping={setTyping}
-      onChange={(changed) => {
-        setTyped(changed);
-        onText?.(changed);
-        const plantId = plantOf(changed);
-        if (plantId === told.current) return;
-        told.current = plantId;
-        onChange(plantId);
+      onChange={change}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' || !isSearch) return;
+        const [only] = isKnown && suggestions.length === 1 ? suggestions : [];
+        if (only === undefined) {
+          setTyping(false);
+          return;
+        }
+        event.preventDefault();
+        change(only);
       }}
       error={!isTyping && isKnown ? missing : error}
     />
@@ -69,5 +86,3 @@ export function PlantField({ value, text: kept, onChange, onText, error, ...prop
 
 const choose = 'Choose a plant of the list, or write its number.';
 const textOf = (plantId: number, name: string): string => `${name} · ${plantId}`;
-/** Of a number, or of a chosen suggestion. */
-const plantOf = (text: string): number | undefined => wholeNumber(/ · (\d+)$/.exec(text)?.[1] ?? text, { min: 1 });

@@ -7,13 +7,14 @@ const path = '/oauth/passkey.js';
 
 /**
  * Shows times in the reader's zone. Makes a page that answers a form load as another one again: it has what is shown only once, and is copied by a
- * button. Lets a form be sent once until its answer comes. Fills the field `credential` of a form with a passkey that the user makes or uses, and
+ * button. "Back" passes a page that has expired. Lets a form be sent once until its answer comes. Fills the field `credential` of a form with a passkey that the user makes or uses, and
  * sends the form, unless a code is typed into its field `factor`. The server checks everything.
  */
 const script = `'use strict';
 const dayForm = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 for (const time of document.querySelectorAll('time')) time.textContent = dayForm.format(new Date(time.dateTime));
 for (const { dataset } of document.querySelectorAll('[data-loads-as]')) history.replaceState(null, '', dataset.loadsAs);
+if (document.querySelector('[data-passed-back]') && performance.getEntriesByType('navigation')[0]?.type === 'back_forward') history.back();
 for (const button of document.querySelectorAll('[data-copies]')) {
   const source = document.getElementById(button.dataset.copies);
   // Browsers have it only with TLS, or on the same machine.

@@ -268,7 +268,7 @@ function sendFailure(provider: Provider, ctx: PageContext, error: Error): void {
   // The interaction or the login has ended, or the client was deleted.
   if (error instanceof errors.OIDCProviderError) {
     ctx.status = 400;
-    sendPage(ctx, messagePage('This page has expired', html`Go back to the application and start again, or open <a href="${accountPath}">your account</a>.`));
+    sendPage(ctx, messagePage('This page has expired', html`<span data-passed-back></span>Go back to the application and start again, or open <a href="${accountPath}">your account</a>.`));
     return;
   }
   ctx.status = 500;

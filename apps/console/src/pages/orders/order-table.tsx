@@ -163,7 +163,10 @@ const Row = memo(function Row({ order, index, top, columns, template, isSelected
     <div role="row" aria-rowindex={index + 2} data-order={id} data-selected={isSelected || undefined} className={`${classes['row'] ?? ''} ${classes['placed'] ?? ''}`} style={{ ...template, height: rowHeight, transform: `translateY(${top}px)` }} onClick={onClick} onFocus={() => enter(id)}>
       <div role="cell" className={classes['check']} data-check><input type="checkbox" aria-label={`Select order ${id}`} tabIndex={tabIndex} checked={isSelected} onChange={({ nativeEvent }) => select(id, nativeEvent instanceof window.MouseEvent && nativeEvent.shiftKey)} /></div>
       <div role="cell" className={classes['cell']}><a href={`${import.meta.env.BASE_URL}orders/${id}`} tabIndex={tabIndex} onClick={onLink}>{id}</a></div>
-      {columns.map(({ name, isNumber, cell }) => <div key={name} role="cell" className={isNumber ? classes['number'] : classes['cell']}>{cell(order)}</div>)}
+      {columns.map(({ name, isNumber, cell }) => {
+        const content = cell(order);
+        return <div key={name} role="cell" className={isNumber ? classes['number'] : classes['cell']} {...(typeof content === 'string' && { title: content })}>{content}</div>;
+      })}
     </div>
   );
 });

@@ -62,6 +62,8 @@ export function useRefunds(id: number, timeline: readonly TimelineEntry[] | unde
   const ids = [...new Set(timeline?.flatMap(({ refundId }) => refundId ?? []))];
   return useQuery({
     queryKey: ['order', id, 'refunds', ids],
+    // An open dialog stays while another refund is read.
+    placeholderData: (known, query) => (query?.queryKey[1] === id ? known : undefined),
     queryFn: ({ signal }) => Promise.all(ids.map(async (refundId) => (await shop.GET('/store/refund/{refundId}', { params: { path: { refundId } }, signal })).data)),
     enabled: mayRead && ids.length > 0,
   });

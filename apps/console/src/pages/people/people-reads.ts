@@ -26,14 +26,15 @@ export interface SeenUser {
 }
 
 const pageSize = 50;
-/** Refetched regularly, since sessions start and end elsewhere. */
-const sessionsMs = 5_000;
-const auditMs = 10_000;
+/** Refetched regularly, since others change them. */
+const personMs = 5_000;
+const listMs = 10_000;
 
 export function useUsers({ q, role }: { readonly q: string | undefined; readonly role: Role | undefined }): UseInfiniteQueryResult<InfiniteData<ListPage<User>>> {
   const shop = useShop();
   return useInfiniteQuery({
     queryKey: ['users', { q, role }],
+    refetchInterval: listMs,
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam: cursor, signal }) => {
       const query = { limit: pageSize, ...(q !== undefined && { search: q }), ...(role && { role }), ...(cursor !== undefined && { cursor }) };
@@ -58,7 +59,7 @@ export function useAudit(filter: AuditFilter): UseInfiniteQueryResult<InfiniteDa
   const shop = useShop();
   return useInfiniteQuery({
     queryKey: ['audit', filter],
-    refetchInterval: auditMs,
+    refetchInterval: listMs,
     initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam: cursor, signal }) => {
       const { data, response } = await shop.GET('/audit', { params: { query: { limit: pageSize, ...auditQuery(filter), ...(cursor !== undefined && { cursor }) } }, signal });
@@ -72,6 +73,7 @@ export function useUser(username: string): UseQueryResult<SeenUser> {
   const shop = useShop();
   return useQuery({
     queryKey: ['user', username],
+    refetchInterval: personMs,
     queryFn: async ({ signal }) => {
       const { data, response } = await shop.GET('/user/{username}', { params: { path: { username } }, signal });
       return { user: data, etag: response.headers.get('etag') ?? undefined };
@@ -83,24 +85,24 @@ export function useSessions(username: string): UseQueryResult<readonly OpenSessi
   const shop = useShop();
   return useQuery({
     queryKey: ['user', username, 'sessions'],
-    refetchInterval: sessionsMs,
+    refetchInterval: personMs,
     queryFn: async ({ signal }) => (await shop.GET('/user/{username}/sessions', { params: { path: { username } }, signal })).data,
   });
 }
 
 export function useFactors(username: string): UseQueryResult<readonly Factor[]> {
   const shop = useShop();
-  return useQuery({ queryKey: ['user', username, 'factors'], queryFn: async ({ signal }) => (await shop.GET('/user/{username}/factors', { params: { path: { username } }, signal })).data });
+  return useQuery({ queryKey: ['user', username, 'factors'], refetchInterval: personMs, queryFn: async ({ signal }) => (await shop.GET('/user/{username}/factors', { params: { path: { username } }, signal })).data });
 }
 
 export function useApiKeys(username: string): UseQueryResult<readonly ApiKey[]> {
   const shop = useShop();
-  return useQuery({ queryKey: ['user', username, 'apiKeys'], queryFn: async ({ signal }) => (await shop.GET('/user/{username}/apiKeys', { params: { path: { username } }, signal })).data });
+  return useQuery({ queryKey: ['user', username, 'apiKeys'], refetchInterval: personMs, queryFn: async ({ signal }) => (await shop.GET('/user/{username}/apiKeys', { params: { path: { username } }, signal })).data });
 }
 
 export function useOAuthClients(): UseQueryResult<readonly OAuthClient[]> {
   const shop = useShop();
-  return useQuery({ queryKey: ['oauthClients'], queryFn: async ({ signal }) => (await shop.GET('/oauth/clients', { signal })).data });
+  return useQuery({ queryKey: ['oauthClients'], refetchInterval: listMs, queryFn: async ({ signal }) => (await shop.GET('/oauth/clients', { signal })).data });
 }
 
 /** Names of OAuth clients by their ids. */

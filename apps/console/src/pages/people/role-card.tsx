@@ -18,15 +18,18 @@ export function RoleCard({ username, role, etag }: { readonly username: string; 
   const wanted = chosen ?? role;
   const [isAsking, { open, close }] = useDisclosure();
   // As it was when the question was asked.
-  const [asked, setAsked] = useState(role);
+  const [asked, setAsked] = useState({ role, etag, isRefused: false });
+  const seen = asked.isRefused ? etag : asked.etag;
   const change = useChange({
     isRepeatable: true,
-    mutationFn: () => shop.PUT('/user/{username}/role', { params: { path: { username }, header: etag === undefined ? {} : { 'If-Match': etag } }, body: { role: wanted } }),
+    mutationFn: () => shop.PUT('/user/{username}/role', { params: { path: { username }, header: seen === undefined ? {} : { 'If-Match': seen } }, body: { role: wanted } }),
     onSuccess: () => {
       sayDone(`${username} is ${article(wanted)} now.`);
       setChosen(undefined);
       close();
     },
+    // What was refused is said, and the next attempt is meant for what the page shows then.
+    onError: () => setAsked((one) => ({ ...one, isRefused: true })),
     onSettled: () => Promise.all([client.invalidateQueries({ queryKey: ['user', username] }), client.invalidateQueries({ queryKey: ['users'] })]),
   });
   // The answer was lost, or somebody else has done the same.
@@ -44,13 +47,13 @@ export function RoleCard({ username, role, etag }: { readonly username: string; 
         <Select label="New role" data={[...roles]} value={wanted} allowDeselect={false} onChange={(value) => setChosen(roles.find((one) => one === value))} w={180} />
         <Button variant="default" disabled={wanted === role} onClick={() => {
           change.reset();
-          setAsked(role);
+          setAsked({ role, etag, isRefused: false });
           open();
         }}>Change the role</Button>
         <Text size="sm" c="dimmed" mb={8}>May do: {roleTexts[wanted]}.</Text>
       </Group>
       <ConfirmDialog title={`Make ${username} ${article(wanted)}?`} action="Change the role" isOpen={isAsking} isBusy={change.isPending} error={change.error} onConfirm={() => change.mutate()} onClose={close}>
-        {asked !== role && !change.isPending && <Alert color="yellow" variant="light" role="alert" mb="xs" title="The role has changed meanwhile">Someone else has made {username} {article(role)}.</Alert>}
+        {asked.role !== role && !change.isPending && <Alert color="yellow" variant="light" role="alert" mb="xs" title="The role has changed meanwhile">Someone else has made {username} {article(role)}.</Alert>}
         <Text size="sm">At present {username} is {article(role)}. Within a second, every session, API key and application of {username} may do what {article(wanted)} may: {roleTexts[wanted]}.</Text>
         {roles.indexOf(wanted) > roles.indexOf(role) && <Text size="sm" mt="xs">Applications in which {username} is logged in, this console too, show what is new after the next log-in.</Text>}
         {isSelf && <Text size="sm" mt="xs" fw={600}>This is your own account: you may lose the permission to undo it.</Text>}

@@ -15,6 +15,8 @@ const availabilitySize = 100;
 /** Plants on a page of those that nobody has counted, which are read one by one. */
 const uncountedSize = 100;
 const mostUncounted = 1_000;
+/** How often a list is read again: what others change has no event. One that was paged through stays, so that nothing moves. */
+export const listMs = 15_000;
 /** How long a read counts as new where many plants are read. */
 const freshMs = 60_000;
 
@@ -46,6 +48,7 @@ export function usePlantList(filter: PlantFilter): UseInfiniteQueryResult<Infini
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
     placeholderData: keepPreviousData,
+    refetchInterval: ({ state: { data } }) => (data === undefined || data.pages.length > 1 ? false : listMs),
   });
 }
 
@@ -123,6 +126,7 @@ export function usePlantFacets(filter: PlantFilter): UseQueryResult<Facets> {
     queryKey: ['plants', 'facets', queryOf(filter)],
     queryFn: async ({ signal }) => (await shop.GET('/plant/facets', { params: { query: queryOf(filter) }, signal })).data,
     placeholderData: keepPreviousData,
+    refetchInterval: listMs,
   });
 }
 

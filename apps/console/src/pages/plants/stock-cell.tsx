@@ -6,11 +6,10 @@ import { useShop } from '../../auth/session.js';
 import { formatNumber } from '../../ui/numbers.js';
 import { AdjustStock } from './adjust-stock.js';
 import type { Plant, PlantFilter } from './plant-filter.js';
-import { stockQuery, useLevel } from './plants-queries.js';
+import { listMs, stockQuery, useLevel } from './plants-queries.js';
 
 /** Rows that are scrolled past faster than this load nothing: the API has the stock of one plant at a time. */
 const settledMs = 150;
-const freshMs = 15_000;
 
 /** A plant's stock in the list, with the button that changes it. */
 export function StockCell({ plant: { id, name } }: { readonly plant: Plant }): ReactNode {
@@ -23,7 +22,7 @@ export function StockCell({ plant: { id, name } }: { readonly plant: Plant }): R
       setSettled(false);
     };
   }, []);
-  const { data, isError } = useQuery({ ...stockQuery(useShop(), id), enabled: isSettled, staleTime: freshMs });
+  const { data, isError } = useQuery({ ...stockQuery(useShop(), id), enabled: isSettled, staleTime: listMs, refetchInterval: listMs });
   const level = useLevel(data?.value);
   return (
     <Group role="cell" gap={6} wrap="nowrap" justify="space-between">

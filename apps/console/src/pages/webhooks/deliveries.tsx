@@ -14,6 +14,9 @@ import { ResendDialog, ResendFailed } from './resend-dialog.js';
 import { mostResent, ResendRun } from './resend-run.js';
 import { type Delivery, type DeliveryState, isOwn, useDeliveries, type Webhook } from './webhook-reads.js';
 
+/** What is selected, by webhook: it stays while others come, other states are shown, and on the way back from an order. */
+const selections = new Map<string, ReadonlyMap<number, Delivery>>();
+
 /** The webhook's deliveries, newest first, updated continuously. */
 export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNode {
   const [{ state }, apply] = useFilters(deliveriesSearch);
@@ -49,17 +52,24 @@ const None = ({ state, mayUse }: { readonly state: DeliveryState | undefined; re
 
 function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly deliveries: readonly Delivery[] }): ReactNode {
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
-  const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
+  const [selected, setState] = useState(selections.get(webhook.id) ?? new Map<number, Delivery>());
+  const setSelected = (all: readonly Delivery[]): void => {
+    const map = new Map(all.map((one) => [one.id, one]));
+    selections.set(webhook.id, map);
+    setState(map);
+  };
   const [run, setRun] = useState<ResendRun>();
   const shop = useShop();
   const mayUse = isOwn(webhook);
-  const chosen = deliveries.filter(({ id }) => selected.has(id)).slice(0, mostResent);
+  const all = [...selected.values()];
+  const chosen = all.slice(0, mostResent);
+  const shown = deliveries.filter(({ id }) => selected.has(id)).length;
   return (
     <>
     {mayUse && <Group gap="xs" mb="xs" mih={30} role="group" aria-label="Selected deliveries">
-      <Text size="sm" role="status" {...(chosen.length === 0 && { c: 'dimmed' })}>{chosen.length === 0 ? 'Select deliveries to send several again.' : `${formatNumber(chosen.length)} selected`}</Text>
+      <Text size="sm" role="status" {...(chosen.length === 0 && { c: 'dimmed' })}>{chosen.length === 0 ? 'Select deliveries to send several again.' : `${formatNumber(all.length)} selected${all.length > mostResent ? `: at most ${formatNumber(mostResent)} are sent at once` : ''}`}</Text>
       {chosen.length > 0 && <Button size="xs" onClick={() => setRun(new ResendRun(shop, webhook.id, chosen))}>Send them again</Button>}
-      {chosen.length > 0 && <Button size="xs" variant="subtle" onClick={() => setSelected(new Set())}>Select none</Button>}
+      {chosen.length > 0 && <Button size="xs" variant="subtle" onClick={() => setSelected([])}>Select none</Button>}
     </Group>}
     {run && (
       <ResendDialog
@@ -69,7 +79,7 @@ function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly del
         onClose={() => {
           // What was not sent stays selected.
           const sent = new Set(run.state.get().rows.filter(({ state }) => state === 'scheduled').map(({ delivery }) => delivery.eventId));
-          setSelected(new Set(chosen.filter(({ eventId }) => !sent.has(eventId)).map(({ id }) => id)));
+          setSelected(all.filter(({ eventId }) => !sent.has(eventId)));
           setRun(undefined);
         }}
       />
@@ -78,12 +88,12 @@ function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly del
       <Table.ScrollContainer minWidth={760}>
         <Table aria-labelledby="deliveries">
           <Table.Thead>
-            <Table.Tr>{mayUse && <Table.Th w={36}><Checkbox size="xs" aria-label="Select all that are shown" checked={chosen.length === deliveries.length} indeterminate={chosen.length > 0 && chosen.length < deliveries.length} onChange={() => setSelected(new Set(chosen.length === deliveries.length ? [] : deliveries.map(({ id }) => id)))} /></Table.Th>}<Table.Th w={44}><VisuallyHidden>Attempts</VisuallyHidden></Table.Th><Table.Th>State</Table.Th><Table.Th>Event</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th>{mayUse && <Table.Th w={120}><VisuallyHidden>Action</VisuallyHidden></Table.Th>}</Table.Tr>
+            <Table.Tr>{mayUse && <Table.Th w={36}><Checkbox size="xs" aria-label="Select all that are shown" checked={shown === deliveries.length} indeterminate={shown > 0 && shown < deliveries.length} onChange={() => setSelected(shown === deliveries.length ? [] : [...new Map([...all, ...deliveries].map((one) => [one.id, one])).values()])} /></Table.Th>}<Table.Th w={44}><VisuallyHidden>Attempts</VisuallyHidden></Table.Th><Table.Th>State</Table.Th><Table.Th>Event</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th>{mayUse && <Table.Th w={120}><VisuallyHidden>Action</VisuallyHidden></Table.Th>}</Table.Tr>
           </Table.Thead>
           <Table.Tbody>
             {deliveries.map((delivery) => (
               <Fragment key={delivery.id}>
-                <DeliveryRow webhook={webhook} delivery={delivery} isOpen={open.has(delivery.id)} isSelected={selected.has(delivery.id)} onToggle={() => setOpen(toggled(open, delivery.id))} onSelect={() => setSelected(toggled(selected, delivery.id))} />
+                <DeliveryRow webhook={webhook} delivery={delivery} isOpen={open.has(delivery.id)} isSelected={selected.has(delivery.id)} onToggle={() => setOpen(toggled(open, delivery.id))} onSelect={() => setSelected(selected.has(delivery.id) ? all.filter(({ id }) => id !== delivery.id) : [...all, delivery])} />
                 {open.has(delivery.id) && <Table.Tr><Table.Td colSpan={mayUse ? 7 : 5} id={`attempts-${delivery.id}`}><DeliveryDetails webhook={webhook} delivery={delivery} /></Table.Td></Table.Tr>}
               </Fragment>
             ))}
