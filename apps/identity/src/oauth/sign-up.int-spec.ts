@@ -71,7 +71,7 @@ describe('the page to sign up', () => {
   it.each([
     ['username', { username: 'me' }, 400, /The username must begin with a letter from A to Z/],
     ['username', { username: 'a b' }, 400, /The username must begin with a letter from A to Z/],
-    ['e-mail address', { email: 'ada' }, 400, /The e-mail address must be an e-mail address such as ada@example.com/],
+    ['e-mail address', { email: 'ada' }, 400, /The e-mail address must be one that mail can be sent to, such as ada@example.com/],
     ['e-mail address', { email: 'ada@shop.test\r\nBcc: eve@shop.test' }, 400, /The e-mail address must be/],
     ['password', { password: 'short' }, 400, /The password must have at least 8 characters/],
   ])('says what is wrong with the %s, and keeps what was typed', async (_, fault, status, text) => {
