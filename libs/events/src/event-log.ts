@@ -45,7 +45,7 @@ const eventColumns: readonly Column<FeedEvent>[] = [
  */
 const removeBeyond: Statement = { name: 'remove-beyond-watermark', text: 'DELETE FROM event_log WHERE seq >= $1' };
 
-type LogRow<Body> = FeedEvent & { readonly parsed: Body | undefined; readonly isRepeated: boolean };
+type LogRow<Body> = FeedEvent & { readonly parsed: Body | undefined };
 
 const findRepeated: Statement = {
   name: 'find-repeated-events',
@@ -61,9 +61,8 @@ export class LogWriter<Body> {
   constructor(columns: readonly BodyColumn<Body>[]) {
     this.hasOwnColumns = columns.length > 0;
     const ownColumns = columns.map(([name, type, of]): Column<LogRow<Body>> => [name, type, ({ parsed }) => parsed && of(parsed)]);
-    this.rows = new RowsParameter<LogRow<Body>>(...eventColumns, ...ownColumns, ['repeated', 'boolean', ({ isRepeated }) => isRepeated || undefined]);
-    const names = this.rows.names.replace(/, repeated$/, '');
-    this.insert = { name: 'log-events', text: `INSERT INTO event_log (${names}, repeats) SELECT ${names}, coalesce(repeated, false) FROM ${this.rows.from()}` };
+    this.rows = new RowsParameter<LogRow<Body>>(...eventColumns, ...ownColumns);
+    this.insert = { name: 'log-events', text: `INSERT INTO event_log (${this.rows.names}, repeats) SELECT ${this.rows.names}, seq = ANY($1::bigint[]) FROM ${this.rows.from(2)}` };
   }
 
   /** Logs events that follow the locked watermark. @returns the numbers of those that the log has under an earlier number, too */
@@ -74,8 +73,8 @@ export class LogWriter<Body> {
     const older = events.filter(({ id }) => newestId !== null && id <= newestId);
     const found = older.length === 0 ? [] : await tx.query<{ seq: number }>(findRepeated, [older.map((one) => one.seq), older.map((one) => one.id)]);
     const repeated = new Set(found.map((one) => one.seq));
-    const parsed = (event: FeedEvent): Body | undefined => (this.hasOwnColumns ? (JSON.parse(event.body) as Body) : undefined);
-    tx.send(this.insert, this.rows.values(events.map((event) => ({ ...event, parsed: parsed(event), isRepeated: repeated.has(event.seq) }))));
+    const rows = events.map((event) => ({ ...event, parsed: this.hasOwnColumns ? (JSON.parse(event.body) as Body) : undefined }));
+    tx.send(this.insert, [[...repeated], ...this.rows.values(rows)]);
     return repeated;
   }
 }

@@ -171,9 +171,9 @@ describe('the page "Your account"', () => {
     expect([nothing.status, text]).toEqual([400, expect.stringContaining('Choose at least one thing that the key may do.')]);
     expect(text).toContain('value="greenhouse"');
     expect(text).toContain('<title>Error: Your account');
-    const long = await send(browser, { fields: { ...base, name: 'n'.repeat(10_000), 'may write:orders': 'yes' } }, 'create-key');
-    expect([long.status, await long.text()]).toEqual([400, expect.stringContaining('The name must have 1 to 200 characters.')]);
-    const tooLong = await send(browser, { fields: { ...base, name: 'n'.repeat(100_000) } }, 'create-key');
+    const long = await send(browser, { fields: { ...base, name: 'n'.repeat(3_000), 'may write:orders': 'yes' } }, 'create-key');
+    expect([long.status, await long.text()]).toEqual([400, expect.stringContaining('The name must be text of 1 to 200 characters.')]);
+    const tooLong = await send(browser, { fields: { ...base, name: 'n'.repeat(10_000) } }, 'create-key');
     const refusal = await tooLong.text();
     expect([tooLong.status, refusal]).toEqual([400, expect.stringContaining('What you entered is too long. Go back and shorten it.')]);
     expect(refusal).not.toContain('was not sent from a page');

@@ -6,8 +6,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import type { Provider } from 'oidc-provider';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 
-/** Far more than any form takes: what is too long for one field is said beside it. */
-const maxFormBytes = 64 * 1024;
+const maxFormBytes = 8 * 1024;
 
 /** Koa's request context in middleware that runs before the provider. */
 export type PageContext = Parameters<Parameters<Provider['use']>[0]>[0];

@@ -212,7 +212,7 @@ export function renderError(ctx: PageContext, out: ErrorOut, error: Error): void
 /** Returns what a form says about an error: which fields are wrong, or what happened. */
 export function textOfErrors(error: CodedError): string {
   const { errors: fields = [] } = error.details;
-  const sentences = fields.map((one) => `${('pointer' in one && fieldNames[one.pointer.slice(one.pointer.lastIndexOf('/') + 1)]) || 'The form'} ${one.detail.replace(/^(must )be text of (?=\d)/, '$1have ')}.`);
+  const sentences = fields.map((one) => `${('pointer' in one && fieldNames[one.pointer.slice(one.pointer.lastIndexOf('/') + 1)]) || 'The form'} ${one.detail}.`);
   return sentences.length > 0 ? sentences.join(' ') : error.message;
 }
 

@@ -154,7 +154,7 @@ function TransferDialog({ order, seen, onClose }: DialogProps): ReactNode {
   const draft = useDraft(`transfer order ${order.id}`, { username: '' });
   const { username } = draft.value;
   const path = { orderId: order.id };
-  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username.trim()}.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username: trimmed(username) } }));
+  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${trimmed(username)}.`, doneWith(draft, onClose), (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username: trimmed(username) } }));
   return (
     <FormDialog title={`Transfer order ${order.id}`} draft={draft} action="Transfer" isBusy={transfer.isPending} error={transfer.error} isPossible={order.status === 'placed' || order.status === 'approved'} onSubmit={() => transfer.mutate()} onClose={onClose}>
       <Meanwhile order={order} seen={seen} />

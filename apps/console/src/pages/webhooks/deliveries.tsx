@@ -61,9 +61,10 @@ function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly del
   const [run, setRun] = useState<ResendRun>();
   const shop = useShop();
   const mayUse = isOwn(webhook);
-  const all = [...selected.values()];
+  const loaded = new Map(deliveries.map((one) => [one.id, one]));
+  const all = [...selected.values()].map((one) => loaded.get(one.id) ?? one);
   const chosen = all.slice(0, mostResent);
-  const shown = deliveries.filter(({ id }) => selected.has(id)).length;
+  const shown = all.filter(({ id }) => loaded.has(id)).length;
   return (
     <>
     {mayUse && <Group gap="xs" mb="xs" mih={30} role="group" aria-label="Selected deliveries">
@@ -88,7 +89,7 @@ function List({ webhook, deliveries }: { readonly webhook: Webhook; readonly del
       <Table.ScrollContainer minWidth={760}>
         <Table aria-labelledby="deliveries">
           <Table.Thead>
-            <Table.Tr>{mayUse && <Table.Th w={36}><Checkbox size="xs" aria-label="Select all that are shown" checked={shown === deliveries.length} indeterminate={shown > 0 && shown < deliveries.length} onChange={() => setSelected(shown === deliveries.length ? [] : [...new Map([...all, ...deliveries].map((one) => [one.id, one])).values()])} /></Table.Th>}<Table.Th w={44}><VisuallyHidden>Attempts</VisuallyHidden></Table.Th><Table.Th>State</Table.Th><Table.Th>Event</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th>{mayUse && <Table.Th w={120}><VisuallyHidden>Action</VisuallyHidden></Table.Th>}</Table.Tr>
+            <Table.Tr>{mayUse && <Table.Th w={36}><Checkbox size="xs" aria-label="Select all that are shown" checked={shown === deliveries.length} indeterminate={shown > 0 && shown < deliveries.length} onChange={() => setSelected(shown === deliveries.length ? all.filter(({ id }) => !loaded.has(id)) : [...all, ...deliveries])} /></Table.Th>}<Table.Th w={44}><VisuallyHidden>Attempts</VisuallyHidden></Table.Th><Table.Th>State</Table.Th><Table.Th>Event</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th>{mayUse && <Table.Th w={120}><VisuallyHidden>Action</VisuallyHidden></Table.Th>}</Table.Tr>
           </Table.Thead>
           <Table.Tbody>
             {deliveries.map((delivery) => (
