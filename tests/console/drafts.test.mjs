@@ -136,12 +136,14 @@ describe('what is typed and not sent', () => {
     await endSession(page, staff);
     await page.getByRole('button', { name: 'Log in' }).click();
     await logIn(page, other);
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
     await page.goto(`${address}/console/plants/new`);
     await page.getByLabel('Units in stock').waitFor();
     assert.equal(await page.getByLabel('Name').inputValue(), '');
     await endSession(page, other);
     await page.getByRole('button', { name: 'Log in' }).click();
     await logIn(page, staff);
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
     await page.goto(`${address}/console/plants/new`);
     await notice(page).waitFor();
     assert.deepEqual([await page.getByLabel('Name').inputValue(), await page.getByLabel('Units in stock').inputValue()], [name, '7']);

@@ -39,7 +39,7 @@ describe('second factors', () => {
     await page.getByLabel('Password').fill(password);
     await page.getByLabel('Password').press('Enter');
   };
-  const isIn = (/** @type {Page} */ page) => page.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  const isIn = (/** @type {Page} */ page) => page.getByRole('navigation', { name: 'Pages' }).waitFor();
   const refused = (/** @type {Page} */ page) => page.getByRole('alert').filter({ hasText: 'refused' }).waitFor();
   /** Logs in by the password and opens the page of the own factors. */
   const ownFactors = async (/** @type {import('./kit/people.mjs').Person} */ person, /** @type {Parameters<Chrome['newVisit']>[0]} */ options = {}) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
-import { address, newPerson } from './kit/people.mjs';
+import { address, applicationAddress, consentAddress, newPerson } from './kit/people.mjs';
 
 const narrow = { width: 320, height: 640 };
 
@@ -47,7 +47,9 @@ describe('login, consent and problem pages', () => {
       await check('Log in to the plant shop');
       await page.getByLabel('Password').fill(staff.password);
       await page.getByLabel('Password').press('Enter');
-      await check('Allow Console to access your account?');
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+      await page.goto(await consentAddress(['write:orders', 'write:users']));
+      await check('Allow Garden planner to access your account?');
       await page.goto(`${address}/oauth/authorize?client_id=nobody`);
       await check('Invalid request');
       await page.goto(`${address}/problems`);
@@ -99,11 +101,14 @@ describe('login, consent and problem pages', () => {
       return [document.activeElement?.textContent, outlineStyle, outlineWidth];
     }), ['Log in', 'solid', '2px']);
     await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Today' }).waitFor();
+    await page.goto(await consentAddress(['write:orders']));
     await page.getByRole('button', { name: 'Allow', exact: true }).waitFor();
     await page.keyboard.press('Tab');
+    const back = page.waitForRequest(`${applicationAddress}/callback?code=*`);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'Today' }).waitFor();
-    await visit.leave();
+    await back;
+    await visit.leave(/ERR_NAME_NOT_RESOLVED/);
   });
 });
 

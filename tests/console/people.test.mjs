@@ -83,7 +83,6 @@ describe('people', () => {
     await page.getByLabel('Username').fill(owner.username);
     await page.getByLabel('Password').fill(owner.password);
     await page.getByRole('button', { name: 'Log in', exact: true }).click();
-    await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     // The pages of the log-in have expired: Back passes them.
     await page.goBack();

@@ -26,14 +26,14 @@ async function takeScreenshots() {
   Object.assign(process.env, shop.env, chromium.env, { CHROMIUM_BINARY: chromium.binary });
   // Imported here, because these modules read the variables when they are loaded.
   const { Chrome } = await import('./kit/console.mjs');
-  const { address, admin, demoAdmin } = await import('./kit/people.mjs');
+  const { admin, consentAddress, demoAdmin } = await import('./kit/people.mjs');
   const firstOrder = await fill(admin);
   const pages = { today: '/', orders: '/orders', order: `/orders/${firstOrder}`, plants: '/plants', stream: '/stream', webhooks: '/webhooks', people: '/people' };
   mkdirSync(target, { recursive: true });
   const chrome = new Chrome();
   await chrome.open();
   shutdown.add('browser', () => chrome.close());
-  await takeConsentPage(chrome, demoAdmin, address);
+  await takeConsentPage(chrome, demoAdmin, await consentAddress(['read:orders', 'write:orders', 'webhooks']));
   for (const scheme of /** @type {const} */ (['light', 'dark'])) {
     const visit = await chrome.visit(demoAdmin, { scheme, viewport });
     const stopOrders = keepOrdering(admin);
@@ -61,12 +61,12 @@ async function takeScreenshots() {
 
 /**
  * @param {import('./kit/console.mjs').Chrome} chrome
- * @param {import('./kit/people.mjs').Person} person @param {string} address of the shop
+ * @param {import('./kit/people.mjs').Person} person @param {string} address
  */
 async function takeConsentPage(chrome, { username, password }, address) {
   const visit = await chrome.newVisit({ scheme: 'light', viewport });
   const { page } = visit;
-  await page.goto(`${address}/console`);
+  await page.goto(address);
   await page.getByLabel('Username').fill(username);
   await page.getByLabel('Password').fill(password);
   await page.getByLabel('Password').press('Enter');

@@ -215,6 +215,19 @@ describe('a state that is not good', () => {
     await visit.leave();
   });
 
+  test('is said of a page whose answers fail: it is asked for again', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/orders' });
+    const { page } = visit;
+    await page.route(/\/v3\/webhooks/, (route) => route.fulfill({ status: 500, json: {} }));
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByRole('status', { name: 'Loading' }).waitFor();
+    await page.getByRole('status').filter({ hasText: 'Not loaded yet' }).waitFor();
+    assert.equal(await page.getByText('No webhooks').count(), 0);
+    await page.unroute(/\/v3\/webhooks/);
+    await page.getByRole('status').filter({ hasText: 'Not loaded yet' }).waitFor({ state: 'detached' });
+    await visit.leave(/500/);
+  });
+
   test('is said of plants that are shown for other words than those that were typed', async () => {
     const countText = /^(More than )?[\d,]+ plants?\s*$/;
     const visit = await chrome.visit(demoAdmin, { path: '/plants' });

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { createShop } from '@plant-shop/client';
 import { subfolder } from '../../tools/test/folder.mjs';
 import { TestShop } from '../../tools/test/shop.mjs';
-import { assertShows, Chrome, logIn } from './kit/console.mjs';
+import { allow, assertShows, Chrome, logIn } from './kit/console.mjs';
 import { fresh } from './kit/people.mjs';
 import { startStorefront } from './kit/storefront.mjs';
 
@@ -90,6 +90,7 @@ describe('the storefront example, beside a sandbox', () => {
     await quantityOf(page, rose).fill('3');
     await page.getByRole('button', { name: 'Log in to order' }).click();
     await logIn(page, person);
+    await allow(page);
     await page.getByText(person.username).waitFor();
     await page.getByRole('status').getByText('Live').waitFor();
     await page.getByRole('button', { name: 'Order and pay' }).click();
@@ -123,6 +124,7 @@ describe('the storefront example, beside a sandbox', () => {
     await page.getByLabel('Test payment').selectOption('test_decline');
     await page.getByRole('button', { name: 'Log in to order' }).click();
     await logIn(page, person);
+    await allow(page);
     await page.getByLabel('Test payment').selectOption('test_decline');
     await page.getByRole('button', { name: 'Order and pay' }).click();
     await rowsOf(page).getByText('placed').waitFor();
@@ -143,6 +145,7 @@ describe('the storefront example, beside a sandbox', () => {
     await quantityOf(page, rare).fill('3');
     await page.getByRole('button', { name: 'Log in to order' }).click();
     await logIn(page, person);
+    await allow(page);
     await page.getByRole('button', { name: 'Order and pay' }).click();
     const lines = page.getByRole('list', { name: 'Lines' }).getByRole('listitem');
     await lines.filter({ hasText: rare }).getByText('only 2 left').waitFor();
@@ -162,6 +165,7 @@ describe('the storefront example, beside a sandbox', () => {
     const { page } = visit;
     await page.getByRole('button', { name: 'Log in to order' }).click();
     await logIn(page, person);
+    await allow(page);
     const placed = async () => (await admin.GET('/store/order', { params: { query: { owner: '*', plantId: plant.id } } })).data.length;
     // The shop gets each request, and the page no answer.
     await page.route('**/v3/store/basket', async (route) => {
@@ -175,7 +179,7 @@ describe('the storefront example, beside a sandbox', () => {
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     // The session at the shop lasts. It asks for consent again, since any program on this machine could listen at the redirect URI.
     await page.getByRole('button', { name: 'Log in', exact: true }).click();
-    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await allow(page);
     await page.getByText('is ordered').waitFor();
     assert.equal(await placed(), 1);
     await visit.leave(/ERR_FAILED/);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createShop } from '@plant-shop/client';
 import { Authenticator } from './kit/authenticator.mjs';
-import { Chrome } from './kit/console.mjs';
+import { allow, Chrome } from './kit/console.mjs';
 import { mailsTo } from './kit/mails.mjs';
 import { address, admin, fresh, shopAddresses } from './kit/people.mjs';
 import { startStorefront } from './kit/storefront.mjs';
@@ -30,8 +30,6 @@ describe('a person', () => {
     const link = mail?.text.split(/\s/).find((word) => word.startsWith(`${address}${path}?code=`));
     return link ?? assert.fail(`there is no such link in: ${mail?.text}`);
   };
-  /** @param {Page} page */
-  const allow = (page) => page.getByRole('button', { name: 'Allow', exact: true }).click();
   /** On the page of the log-in. @param {Page} page */
   const usePasskey = async (page) => {
     await page.getByRole('link', { name: 'Log in with a passkey' }).click();
@@ -108,7 +106,6 @@ describe('a person', () => {
     await admin.PUT('/user/{username}/role', { params: { path: { username } }, body: { role: 'admin' } });
     await page.goto(`${address}/console/people/${username}`);
     await usePasskey(page);
-    await allow(page);
     await heading(page, username);
     await page.getByRole('button', { name: 'New API key' }).click();
     await page.getByLabel('Name').fill('greenhouse');
@@ -130,7 +127,6 @@ describe('a person', () => {
     await heading(page, 'Your second factor');
     await page.getByLabel('Code of your app, or a recovery code').fill(code);
     await page.getByRole('button', { name: 'Continue' }).click();
-    await allow(page);
     await page.getByRole('navigation', { name: 'Pages' }).waitFor();
     assert.deepEqual((await subjects(7)).slice(0, 3), ['A recovery code of your account was used', 'An API key was added to your account', 'The role of your account was changed']);
     await visit.leave(/403/);

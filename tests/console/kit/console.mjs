@@ -131,13 +131,15 @@ export async function assertShows(found, texts) {
   assert.deepEqual(await found.allTextContents(), texts);
 }
 
-/** Logs in and consents on the shop's pages. @param {import('playwright-core').Page} page @param {import('./people.mjs').Person} person */
+/** Logs in on the shop's page. @param {import('playwright-core').Page} page @param {import('./people.mjs').Person} person */
 export async function logIn(page, { username, password }) {
   await page.getByLabel('Username').fill(username);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Log in', exact: true }).click();
-  await page.getByRole('button', { name: 'Allow', exact: true }).click();
 }
+
+/** Consents to what an application of others asks for. @param {import('playwright-core').Page} page */
+export const allow = (page) => page.getByRole('button', { name: 'Allow', exact: true }).click();
 
 /** Answers the question that precedes a sensitive change. @param {import('playwright-core').Page} page @param {import('./people.mjs').Person} person */
 export async function givePassword(page, { password }) {

@@ -9,6 +9,9 @@ export const shopAddresses = { gatewayUrl, streamUrl };
 /** A client with the demo admin's key, to create what a test needs. */
 export const admin = createShop({ url: gatewayUrl, streamUrl, credential: { apiKey: 'special-key' } });
 
+/** Of an application of others. Nothing listens there. */
+export const applicationAddress = 'https://planner.example';
+
 /** @typedef {{ username: string, password: string }} Person */
 
 /** @type {Person} */
@@ -34,6 +37,17 @@ export async function paidOrder(plantId) {
   const id = await placeOrder(plantId ?? (await newPlant()));
   await pay(id);
   return id;
+}
+
+/**
+ * Registers an application, and returns the address at which it asks for a user's consent.
+ * @param {(keyof typeof import('@plant-shop/client').permissionMeanings)[]} scopes
+ */
+export async function consentAddress(scopes) {
+  const redirectUri = `${applicationAddress}/callback`;
+  const { data } = await admin.POST('/oauth/clients', { body: { name: 'Garden planner', redirectUris: [redirectUri], public: true, grantTypes: ['authorization_code'], scopes } });
+  const asked = { client_id: data.clientId, redirect_uri: redirectUri, response_type: 'code', code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' };
+  return `${address}/oauth/authorize?${new URLSearchParams(asked)}`;
 }
 
 /** @param {'customer' | 'staff' | 'admin'} role @returns {Promise<Person>} */

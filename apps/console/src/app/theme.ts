@@ -39,7 +39,8 @@ export const theme = createTheme({
   headings: { fontWeight: '650' },
   cursorType: 'pointer',
   components: {
-    Button: { defaultProps: { component: FocusableButton } },
+    // No spinner: it would draw the page 60 times a second while the answer is awaited.
+    Button: { defaultProps: { component: FocusableButton, loaderProps: { children: '…' } } },
     // Its placeholder for the focus is no item, and nothing else may be in a menu.
     Menu: { defaultProps: { ...overPage, withInitialFocusPlaceholder: false }, styles: { dropdown: { maxWidth: 'calc(100vw - 1.5rem)' } } },
     Select: { defaultProps: scrollingList },

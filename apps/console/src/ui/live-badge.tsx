@@ -6,7 +6,7 @@ import { formatDuration } from './numbers.js';
 
 const texts: Readonly<Record<LiveState, readonly [label: string, color: string, meaning: string]>> = {
   live: ['Live', 'green', 'Changes appear as they happen.'],
-  connecting: ['Connecting …', 'yellow', 'The event stream is interrupted. Missed events follow when it is back.'],
+  connecting: ['Connecting …', 'yellow', 'The event stream is not open. Missed events follow when it is. If that takes long, close other tabs: a browser may open no more than six streams.'],
   off: ['Not live', 'gray', 'No event stream is open.'],
   refused: ['Not live', 'red', 'The shop refused the event stream. Reload the page.'],
 };

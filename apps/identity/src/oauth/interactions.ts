@@ -25,7 +25,7 @@ import { LogInSteps } from './log-in-steps.js';
 import { GrantsService } from '../grants/grants.service.js';
 import { type IdentityScope, identityScopes } from './oauth-client.js';
 import { consentPage, type ConsentView, type HostedPages, messagePage, loginPage, type Page, refuseForm, servePages, sendPage, setErrorStatus, textOfErrors } from './pages.js';
-import { interactionPath } from './provider.js';
+import { interactionPath, returnsToShop } from './provider.js';
 
 const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})(?:/(sign-up|passkey|factor))?$`);
 /** Cannot collide with an interaction: their ids are longer. */
@@ -123,6 +123,10 @@ export class Interactions implements HostedPages {
     }
     const consent = await this.consentRequestOf(interaction);
     if (!consent) return this.restart(request);
+    // Who has just logged in to the shop has nothing to allow to the shop's own pages.
+    if (returnsToShop(interaction.params['redirect_uri'], this.options.publicUrl) && !interaction.prompt.reasons.includes('consent_prompt')) {
+      return this.grant(request, consent);
+    }
     sendPage(ctx, consentPage(await this.consentViewOf(request, consent)));
   }
 
@@ -165,16 +169,17 @@ export class Interactions implements HostedPages {
   }
 
   private async allow(request: InteractionRequest, fields: Fields): Promise<void> {
-    const { provider, interaction } = request;
-    const consent = await this.consentRequestOf(interaction);
+    const consent = await this.consentRequestOf(request.interaction);
     if (!consent) return this.restart(request);
-    const { user, allowed, notPermitted, identity, uid } = consent;
     // Shows the page again if its content has changed, such as the user's permissions: only what was shown is granted.
     const view = await this.consentViewOf(request, consent);
-    if (fields.get('shown') !== view.digest) {
-      sendPage(request.ctx, consentPage(view));
-      return;
-    }
+    if (fields.get('shown') === view.digest) return this.grant(request, consent);
+    sendPage(request.ctx, consentPage(view));
+  }
+
+  private async grant(request: InteractionRequest, consent: ConsentRequest): Promise<void> {
+    const { provider, interaction } = request;
+    const { user, allowed, notPermitted, identity, uid } = consent;
     const grant = new provider.Grant({ accountId: user.userId, clientId: clientIdOf(interaction) });
     const granted = [...identity, ...allowed].join(' ');
     if (granted !== '') {

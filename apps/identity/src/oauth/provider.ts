@@ -306,9 +306,11 @@ function canBeImpersonated(
   redirectUri: unknown,
   publicUrl: string,
 ): boolean {
-  const address = String(redirectUri);
-  return client.clientAuthMethod === 'none' && address.startsWith('http:') && new URL(address).origin !== new URL(publicUrl).origin;
+  return client.clientAuthMethod === 'none' && String(redirectUri).startsWith('http:') && !returnsToShop(redirectUri, publicUrl);
 }
+
+/** Returns whether a page of the shop itself, such as the console, gets the answer. */
+export const returnsToShop = (redirectUri: unknown, publicUrl: string): boolean => new URL(String(redirectUri)).origin === new URL(publicUrl).origin;
 
 /** Refuses to revoke another client's token, with an error as RFC 7009 requires. */
 function isOwnToken(_: unknown, client: { clientId: string }, token: { clientId?: string | undefined }): boolean {
