@@ -48,8 +48,8 @@ async function takeScreenshots() {
       // The previous page stays visible until the next one is loaded.
       await visit.page.getByRole('heading', { level: 1, name: name === 'order' ? /^Order \d/ : new RegExp(`^${name}$`, 'i') }).waitFor();
       await visit.page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
-      await visit.page.getByText('…', { exact: true }).first().waitFor({ state: 'detached' });
-      await visit.page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' });
+      // Pages that were left are there, but hidden.
+      for (const unfinished of [visit.page.getByText('…', { exact: true }), visit.page.locator('.mantine-Skeleton-root')]) await unfinished.filter({ visible: true }).first().waitFor({ state: 'detached' });
       if (name === 'plants' || name === 'orders') await visit.page.getByRole('row').nth(3).waitFor();
       if (name === 'stream') await visit.page.getByRole('option').nth(12).waitFor();
       await save(visit, name, scheme);
