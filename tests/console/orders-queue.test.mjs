@@ -257,6 +257,8 @@ describe('the orders as a work queue', () => {
     assert.equal(await dialog.getByRole('button', { name: /again/ }).count(), 0);
     await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
     await page.getByRole('heading', { name: 'No order matches' }).waitFor();
+    // What was sent is no draft of the next shipping.
+    assert.equal(await page.evaluate(() => Object.keys(sessionStorage).some((key) => key.endsWith(' ship orders'))), false);
     await visit.leave(/409|412/);
   });
 
@@ -452,14 +454,14 @@ describe('the orders as a work queue', () => {
       const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name, exact: true }).click()]);
       return readFileSync(await file.path(), 'utf8').split('\r\n');
     };
-    const [header = '', second = '', first = '', ...rest] = await save('Export all');
+    const [header = '', second = '', first = '', ...rest] = await save('Export the list');
     assert.ok(header.startsWith('\ufeffOrder,Status,Placed (UTC)'));
     assert.deepEqual(rest, ['']);
     assert.match(first, new RegExp(`^${ids[0]},approved,\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d,,${plantId},'=SUM\\(A1\\),2,\\w+,`));
     assert.match(first, /'@home,"Leaf Street 1, Back house",01067 Dresden,$/);
     assert.match(second, /^\d+,shipped,.*,Green Post,'00340434161094012345,/);
     await page.getByText('2 orders exported.').waitFor();
-    await page.waitForFunction(() => document.activeElement?.textContent === 'Export all');
+    await page.waitForFunction(() => document.activeElement?.textContent === 'Export the list');
     await page.getByRole('checkbox', { name: `Select order ${ids[0]}`, exact: true }).check();
     assert.deepEqual((await save('Export')).slice(1), [first, '']);
     await visit.leave();

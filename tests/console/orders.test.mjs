@@ -365,6 +365,22 @@ describe('the orders pages', () => {
     await visit.leave();
   });
 
+  test('the list stays where it is when a filter is set', async () => {
+    const orderId = await paidOrder(await newPlant());
+    for (const width of [1024, 1280, 1440]) {
+      const visit = await chrome.visit(staff, { path: '/orders', viewport: { width, height: 900 } });
+      const { page } = visit;
+      const table = page.getByRole('table', { name: 'Orders' });
+      await table.waitFor();
+      const before = await table.boundingBox();
+      await page.getByRole('searchbox', { name: 'Search' }).fill(String(orderId));
+      await page.getByRole('button', { name: 'Clear', exact: true }).waitFor();
+      await page.getByText('1 order', { exact: true }).waitFor();
+      assert.equal((await table.boundingBox())?.y, before?.y, `at ${width} px`);
+      await visit.leave();
+    }
+  });
+
   test('the filters that are cleared stay so, however early', async () => {
     const visit = await chrome.visit(staff, { path: '/orders?tab=all' });
     const { page } = visit;

@@ -228,6 +228,21 @@ describe('a state that is not good', () => {
     await visit.leave(/500/);
   });
 
+  test('is an old one: what could not be read again says so, and why (slow)', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${await newPlant(12)}` });
+    const { page } = visit;
+    const stock = page.getByRole('region', { name: 'Stock', exact: true });
+    await stock.getByText('12', { exact: true }).waitFor();
+    await page.context().setOffline(true);
+    const alert = stock.getByRole('alert').filter({ hasText: 'The stock could not be loaded again' });
+    await alert.getByText('This computer has no network.').waitFor();
+    await alert.getByText('What is shown is as it was before.').waitFor();
+    await page.getByText('What you send waits for that').waitFor();
+    await page.context().setOffline(false);
+    await alert.waitFor({ state: 'detached' });
+    await visit.leave(/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/);
+  });
+
   test('is said of plants that are shown for other words than those that were typed', async () => {
     const countText = /^(More than )?[\d,]+ plants?\s*$/;
     const visit = await chrome.visit(demoAdmin, { path: '/plants' });

@@ -164,6 +164,7 @@ describe('the stock', () => {
     await visit.assertAccessible();
     await placeOrder(plantId, 1);
     await dialog.getByRole('button', { name: 'Set the stock' }).click();
+    await page.getByText('can be ordered: orders have changed them meanwhile.').waitFor();
     await dialog.waitFor({ state: 'detached' });
     const { free, reserved } = await stockOf(plantId);
     assert.deepEqual([free, reserved, await changesOf(plantId)], [4, 3, [[-3, 'Count']]]);

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { LostPermissions } from '../auth/permissions.js';
 import { useCell, useSession } from '../auth/session.js';
-import type { Services } from '../shop/connection.js';
+import { sentWhileAway, type Services } from '../shop/connection.js';
 import { isIncomplete } from '../shop/lazy-file.js';
 import { ProblemMessage } from '../ui/problem-alert.js';
 
@@ -26,7 +26,7 @@ export function Banners(): ReactNode {
     <div aria-live="polite">
       {connection.isAway && (
         <Alert color="orange" variant="light" mb="md" icon={<IconPlugConnectedX />} title={!isOnline ? 'This computer has no network' : connection.services ? 'Part of the shop cannot be reached' : 'The shop cannot be reached'}>
-          {isOnline && `${whatIsAway(connection.services)} `}This page may be out of date. It refreshes when the shop is back.
+          {isOnline && `${whatIsAway(connection.services)} `}This page may be out of date. It refreshes when the shop is back. {sentWhileAway}
         </Alert>
       )}
       {lost.size > 0 && lost !== seen && (

@@ -15,6 +15,9 @@ const probeLimitMs = 3_000;
 /** Statuses with which a proxy or the gateway reports an unreachable service. */
 const awayStatuses = [502, 503, 504];
 
+/** What people are told. A change needs two requests at most, and each waits for 15 seconds. */
+export const sentWhileAway = 'What you send waits for that, for half a minute at most.';
+
 /**
  * Whether the shop can be reached. A failed request is only a hint: it starts polling `/readyz`, until all services are
  * ready. So does a service that is not ready: a frozen one leaves requests and the event stream open and silent.

@@ -4,6 +4,7 @@ import { useRouter } from '@tanstack/react-router';
 import { createContext, type ReactNode, use, useEffect, useLayoutEffect, useRef } from 'react';
 import { useCell, useSession } from '../auth/session.js';
 import { Cell } from '../shop/cell.js';
+import { sentWhileAway } from '../shop/connection.js';
 import { isGone } from '../shop/gone.js';
 import { ProblemAlert } from './problem-alert.js';
 import { type Draft, RestoredDraft } from './use-draft.js';
@@ -78,7 +79,7 @@ function Away(): ReactNode {
   const { connection } = useSession();
   const { isAway } = useCell(connection.state);
   const isOnline = useCell(connection.isOnline);
-  return <Text size="sm" fw={600} role="status" {...(isAway && { mb: 'sm' })}>{isAway && (isOnline ? 'The shop, or part of it, cannot be reached now.' : 'This computer has no network now.')}</Text>;
+  return <Text size="sm" fw={600} role="status" {...(isAway && { mb: 'sm' })}>{isAway && `${isOnline ? 'The shop, or part of it, cannot be reached now.' : 'This computer has no network now.'} ${sentWhileAway}`}</Text>;
 }
 
 /** Closes the dialog around it. */

@@ -1,4 +1,4 @@
-import { Alert } from '@mantine/core';
+import { Alert, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { ShopError, ShopProblem } from '@plant-shop/client';
 import { type ReactNode, Suspense, useEffect, useRef } from 'react';
@@ -15,8 +15,8 @@ const textBefore = (error: unknown): string => (error instanceof ShopError && !(
 /** What an error says to people. @param isShort only what happened, in one sentence */
 export const ProblemMessage = ({ error, isShort = false }: { readonly error: unknown; readonly isShort?: boolean }): ReactNode => <Suspense fallback={textBefore(error)}><ProblemBody error={error} isShort={isShort} /></Suspense>;
 
-/** Shows an error where it occurred; renders nothing without one. */
-export function ProblemAlert({ error, title = 'This did not work' }: { readonly error: unknown; readonly title?: string }): ReactNode {
+/** Shows an error where it occurred; renders nothing without one. @param isShown whether what could not be read again stays on the page */
+export function ProblemAlert({ error, title = 'This did not work', isShown = false }: { readonly error: unknown; readonly title?: string; readonly isShown?: boolean }): ReactNode {
   const lost = useCell(useSession().lost);
   const alert = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -29,8 +29,9 @@ export function ProblemAlert({ error, title = 'This did not work' }: { readonly 
   // A form's lost answer has it as its cause.
   const { outcome } = [error, (error as Error).cause].find((one) => one instanceof ShopError) ?? {};
   return (
-    <Alert ref={alert} color="red" variant="light" icon={<IconAlertTriangle />} title={outcome === 'unknown' ? 'It is not known whether this worked' : title} role="alert">
+    <Alert ref={alert} color="red" variant="light" icon={<IconAlertTriangle />} title={outcome === 'unknown' ? 'It is not known whether this worked' : isShown ? `${title} again` : title} role="alert">
       <ProblemMessage error={isRefusal && lost.size > 0 ? new LostPermissions([...lost]) : error} />
+      {isShown && <Text size="sm">What is shown is as it was before.</Text>}
     </Alert>
   );
 }

@@ -29,7 +29,7 @@ export function problemText(error: unknown): ProblemText {
     return { what: neededFor(error) ?? what, todo, faults, requestId: error.requestId };
   }
   if (error instanceof LostAnswer) return { ...problemText(error.cause), todo: 'It may have taken effect. Sent again unchanged, it does not happen twice.' };
-  if (error instanceof ShopError) return { what: failures[error.kind] ?? 'The shop’s answer is not understood.', todo: todoOf(error), faults };
+  if (error instanceof ShopError) return { what: (error.kind === 'unreachable' && !navigator.onLine ? 'This computer has no network.' : failures[error.kind]) ?? 'The shop’s answer is not understood.', todo: todoOf(error), faults };
   if (error instanceof LostPermissions) return { what: `Your role was changed: you may no longer ${inWords(error.permissions)}.`, todo: 'What you typed is kept. If you need the permission, ask an administrator.', faults };
   if (error instanceof Refusal) return { what: error.message, todo: error.todo, faults };
   return { what: error instanceof Error ? error.message : 'An unexpected error occurred.', todo: reload, faults };

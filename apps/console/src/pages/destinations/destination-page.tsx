@@ -30,7 +30,7 @@ export function DestinationPage(): ReactNode {
       {back}
       {data === undefined ? <PageHeader title="Destination" /> : <Header destination={data.destination} etag={data.etag} />}
       {isPending && <Loading />}
-      <ProblemAlert error={error} title="The destination could not be loaded" />
+      <ProblemAlert error={error} title="The destination could not be loaded" isShown={data !== undefined} />
       {data !== undefined && <Facts destination={data.destination} />}
     </UnlessGone>
   );

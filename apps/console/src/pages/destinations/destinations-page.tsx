@@ -31,7 +31,7 @@ function Destinations(): ReactNode {
   return (
     <>
       <PageHeader title="Destinations" text="Other systems' message brokers, to which the shop publishes the events of all orders. Supported are streams of NATS JetStream.">{newButton}</PageHeader>
-      <ProblemAlert error={error} title="The destinations could not be loaded" />
+      <ProblemAlert error={error} title="The destinations could not be loaded" isShown={data !== undefined} />
       {isPending && <Loading />}
       {data?.length === 0 && <EmptyState icon={IconDatabaseExport} title="No destinations yet" text="A destination gets every event for teams that have a broker already: a warehouse, an analysis. To begin, create one with the broker’s address and a stream." />}
       {data !== undefined && data.length > 0 && <DestinationTable destinations={data} />}

@@ -31,7 +31,7 @@ export function ExportButton({ filter, seesAll = false, orders }: { readonly fil
   return (
     <>
       <Button variant="default" size={orders ? 'xs' : 'sm'} disabled={exporting.isPending} leftSection={<IconDownload size={16} />} title="CSV in UTF-8 with commas, for spreadsheets" onClick={() => exporting.mutate()}>
-        {exporting.isPending ? `Exporting … ${formatNumber(read)}` : orders ? 'Export' : 'Export all'}
+        {exporting.isPending ? `Exporting … ${formatNumber(read)}` : orders ? 'Export' : 'Export the list'}
       </Button>
       <Dialog isOpen={exporting.isError} isBusy={false} onClose={() => exporting.reset()} title="Export">
         <ProblemAlert error={exporting.error} title="The export failed" />

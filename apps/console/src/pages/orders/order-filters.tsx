@@ -40,9 +40,15 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
   const [cleared, setCleared] = useState(0);
   const [showsAll, { toggle }] = useDisclosure();
   const isNarrowed = Object.keys(draft).some((name) => name !== 'sort' && name !== 'tab');
+  const clear = (): void => {
+    applySoon.cancel();
+    setCleared(cleared + 1);
+    setDraft({ tab: filter.tab });
+    apply({ tab: filter.tab });
+  };
   return (
     <Group key={cleared} mb="sm" align="flex-end" gap="sm" role="search" aria-label="Filters">
-      <TextInput type="search" label="Search" placeholder="Order, tracking, username" leftSection={<IconSearch size={16} aria-hidden />} w={270} error={tooLong(draft.q)} value={draft.q ?? ''} onChange={({ currentTarget: { value } }) => type({ q: value })} />
+      <TextInput type="search" label="Search" placeholder="Order, tracking, username" leftSection={<IconSearch size={16} aria-hidden />} w={250} error={tooLong(draft.q)} value={draft.q ?? ''} onChange={({ currentTarget: { value } }) => type({ q: value })} />
       <Button hiddenFrom="sm" variant="default" leftSection={<IconFilter size={16} />} aria-expanded={showsAll} onClick={toggle}>Filters</Button>
       <Group align="flex-start" gap="sm" {...(!showsAll && { visibleFrom: 'sm' })}>
         <PlantField label="Plant" placeholder="Name or number" w={260} value={draft.plantId} onChange={(plantId) => type({ plantId })} />
@@ -57,21 +63,10 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: T
             </Group>
           </Chip.Group>
         </Input.Wrapper>
+        {/* Beside the fields, and narrow: a row of its own would move the list. */}
+        {isNarrowed && <Button visibleFrom="sm" variant="subtle" px="xs" mt={24} onClick={clear}>Clear</Button>}
       </Group>
-      {isNarrowed && (
-        <Button
-          variant="subtle"
-          leftSection={<IconX size={16} />}
-          onClick={() => {
-            applySoon.cancel();
-            setCleared(cleared + 1);
-            setDraft({ tab: filter.tab });
-            apply({ tab: filter.tab });
-          }}
-        >
-          Clear
-        </Button>
-      )}
+      {isNarrowed && <Button hiddenFrom="sm" variant="subtle" leftSection={<IconX size={16} />} onClick={clear}>Clear</Button>}
     </Group>
   );
 }

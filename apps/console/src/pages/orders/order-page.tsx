@@ -26,7 +26,7 @@ export function OrderPage(): ReactNode {
     <>
       <Breadcrumbs mb="xs"><AnchorLink to="/orders" search={leftOrders.get()} onClick={goBack} size="sm">Orders</AnchorLink><span>{id}</span></Breadcrumbs>
       <PageHeader title={`Order ${id}`} badge={order.data && <StatusBadge status={stateOf(order.data)} />} />
-      <ProblemAlert error={order.error} title="The order could not be loaded" />
+      <ProblemAlert error={order.error} title="The order could not be loaded" isShown={order.data !== undefined} />
       {order.isPending && <Loading />}
       {order.data && (
         <Stack>

@@ -21,7 +21,7 @@ export function OrderRefunds({ orderId, refunds, error }: { readonly orderId: nu
   if (refunds.length === 0 && !error) return null;
   return (
     <Card title="Refund">
-      <ProblemAlert error={error} title="The refund could not be loaded" />
+      <ProblemAlert error={error} title="The refund could not be loaded" isShown={refunds.length > 0} />
       <Stack gap="sm">
         {refunds.map((refund) => (
           <Group key={refund.id} justify="space-between">

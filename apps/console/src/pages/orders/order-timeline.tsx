@@ -38,7 +38,7 @@ export function OrderTimeline({ orderId, entries, error }: { readonly orderId: n
   const { clientId } = useSession();
   return (
     <Card title="Timeline">
-      <ProblemAlert error={error} title="The timeline could not be loaded" />
+      <ProblemAlert error={error} title="The timeline could not be loaded" isShown={entries !== undefined} />
       {!entries && !error && <Skeleton h={160} />}
       {entries && (
         <Timeline active={entries.length - 1} bulletSize={18} lineWidth={2} style={{ overflowWrap: 'anywhere' }}>

@@ -71,7 +71,7 @@ export function OrdersPage(): ReactNode {
       </PageHeader>
       <OrderTabs tab={tab} counts={counts} onChange={(wanted) => void navigate({ search: toOrderFilter({ ...search, tab: wanted, sort: undefined }) })}>
         <OrderFilters filter={filter} seesAll={seesAll} onChange={(changed) => void navigate({ search: { ...changed, tab }, replace: isTypedOn(filter, { ...changed, tab }), resetScroll: false })} />
-        {isNobody ? <EmptyState icon={IconPackage} title={`No user is called ${filter.owner ?? ''}`} text="Choose a name of the list, or write the whole username." /> : <ProblemAlert error={fault} title="The orders could not be loaded" />}
+        {isNobody ? <EmptyState icon={IconPackage} title={`No user is called ${filter.owner ?? ''}`} text="Choose a name of the list, or write the whole username." /> : <ProblemAlert error={fault} title="The orders could not be loaded" isShown={rows.length > 0} />}
         {rows.length > 0 && (
           <>
             <OrderTable key={key} rows={rows} tab={tab} isEnd={isEnd} isLoading={isLoading} isOldestFirst={isOldest} seesAll={seesAll} selection={selection} onMore={() => void list.loadMore()} onSort={() => void navigate({ search: { ...search, tab, sort: isOldest ? '-placedAt' : 'placedAt' } })} />

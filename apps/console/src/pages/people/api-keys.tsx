@@ -28,7 +28,7 @@ export function ApiKeys({ username }: { readonly username: string }): ReactNode 
         <Title order={2} size="h4" id="api-keys">API keys</Title>
         <Button size="xs" leftSection={<IconPlus size={14} />} onClick={() => setOpen({ dialog: 'new' })}>New API key</Button>
       </Group>
-      <ProblemAlert error={error} title="The API keys could not be loaded" />
+      <ProblemAlert error={error} title="The API keys could not be loaded" isShown={apiKeys !== undefined} />
       {isPending && <Loading />}
       {apiKeys?.length === 0 && <Text size="sm" c="dimmed" p="md" pt={0}>No API keys. A program that acts for {username} needs one.</Text>}
       {apiKeys !== undefined && apiKeys.length > 0 && <KeyTable apiKeys={apiKeys} onOpen={setOpen} />}

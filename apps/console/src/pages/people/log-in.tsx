@@ -27,7 +27,7 @@ export function LogIn({ user }: { readonly user: User }): ReactNode {
         <Title order={2} size="h4" id="log-in">Second factors</Title>
         <Button size="xs" variant="default" onClick={open}>Send a link for a new password</Button>
       </Group>
-      <ProblemAlert error={error} title="The second factors could not be loaded" />
+      <ProblemAlert error={error} title="The second factors could not be loaded" isShown={factors !== undefined} />
       {isPending && <Loading />}
       {factors?.length === 0 && <Text size="sm" c="dimmed" p="md" pt={0}>{username} logs in with the password alone.</Text>}
       {factors !== undefined && factors.length > 0 && <FactorTable factors={factors} onRemove={setRemoving} />}

@@ -33,7 +33,7 @@ export function OAuthClients(): ReactNode {
         <Text size="sm" c="dimmed">Applications that people log in to with this shop, and programs that get tokens for themselves.</Text>
         <Button size="xs" leftSection={<IconPlus size={14} />} onClick={() => setOpen({ dialog: 'new' })}>New client</Button>
       </Group>
-      <ProblemAlert error={error} title="The OAuth clients could not be loaded" />
+      <ProblemAlert error={error} title="The OAuth clients could not be loaded" isShown={clients !== undefined} />
       {isPending && <Loading />}
       {clients?.length === 0 && <EmptyState icon={IconApps} title="No OAuth clients yet" text="Register an application here before people can log in to it with this shop." />}
       {clients !== undefined && clients.length > 0 && <ClientTable clients={clients} onOpen={setOpen} />}

@@ -43,7 +43,7 @@ function Person({ username }: { readonly username: string }): ReactNode {
         {seen && <Button renderRoot={(props) => <Link to="/mails" search={{ to: username }} {...props} />} variant="default" leftSection={<IconMail size={16} />}>Mails</Button>}
         {seen && <Button variant="default" leftSection={<IconTrash size={16} />} onClick={open}>Delete the user</Button>}
       </PageHeader>
-      <ProblemAlert error={error} title="The user could not be loaded" />
+      <ProblemAlert error={error} title="The user could not be loaded" isShown={seen !== undefined} />
       {isPending && <Loading />}
       {seen?.user.role && <RoleCard username={username} role={seen.user.role} etag={seen.etag} />}
       {seen && (

@@ -24,7 +24,7 @@ export function Sessions({ username }: { readonly username: string }): ReactNode
         <Title order={2} size="h4" id="sessions">Sessions</Title>
         {sessions !== undefined && <Button size="xs" variant="default" onClick={() => setEnding('all')}>Log out everywhere</Button>}
       </Group>
-      <ProblemAlert error={error} title="The sessions could not be loaded" />
+      <ProblemAlert error={error} title="The sessions could not be loaded" isShown={sessions !== undefined} />
       {isPending && <Loading />}
       {sessions?.length === 0 && <Text size="sm" c="dimmed" p="md" pt={0}>{username} has no open session. “Log out everywhere” also ends what applications may still do.</Text>}
       {sessions !== undefined && sessions.length > 0 && <SessionTable sessions={sessions} onEnd={setEnding} />}

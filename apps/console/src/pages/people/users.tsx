@@ -25,7 +25,7 @@ export function Users(): ReactNode {
         <TextInput label="Name or e-mail address" leftSection={<IconSearch size={16} />} w={320} value={typed} onChange={({ currentTarget: { value } }) => type(value)} />
         <Select label="Role" placeholder="any" data={[...roles]} value={role ?? null} onChange={(value) => apply({ role: value })} clearable clearButtonProps={{ 'aria-label': 'Any role' }} w={160} />
       </Group>
-      <ProblemAlert error={error} title="The users could not be loaded" />
+      <ProblemAlert error={error} title="The users could not be loaded" isShown={data !== undefined} />
       {isPending && <Loading />}
       {data !== undefined && users.length === 0 && <EmptyState icon={IconUsers} title="No user matches" text="The search compares the beginning of usernames, names and last names, and whole e-mail addresses." />}
       {users.length > 0 && <UserTable users={users} />}

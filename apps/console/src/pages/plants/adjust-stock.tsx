@@ -50,7 +50,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
   const count = wholeNumber(units, { min: isCount ? 0 : 1 });
   const adjusting = useChange({
     isRepeatable: true,
-    mutationFn: async (): Promise<{ saved: Versioned<Stock> } | { asks: true }> => {
+    mutationFn: async (): Promise<{ saved: Versioned<Stock>; isAsPromised: boolean } | { asks: true }> => {
       // Enter does not wait for the stock.
       const from = await client.query(query);
       // Orders after the count change nothing about what it found.
@@ -59,7 +59,7 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
         try {
           const saved = await sendOnce(draft, { etag: base.stock.etag, body: { by, reason: trimmed(reason) } }, ({ etag, body }, idempotencyKey) =>
             shop.POST('/store/inventory/{plantId}/adjustment', { params: { path: { plantId }, header: { 'If-Match': etag } }, body, idempotencyKey }), draft.value);
-          return { saved: versionOf(saved) };
+          return { saved: versionOf(saved), isAsPromised: saved.data.free === from.stock.value.free + by };
         } catch (problem) {
           if (!(problem instanceof ShopProblem) || ![409, 412].includes(problem.status)) throw problem;
           const newest = await read(shop, plantId);
@@ -72,11 +72,11 @@ export function AdjustStock({ plantId, name, onClose }: { readonly plantId: numb
     },
     onSuccess: (outcome) => {
       if ('asks' in outcome) return;
-      const { saved } = outcome;
+      const { saved, isAsPromised } = outcome;
       client.setQueryData(stockQuery(shop, plantId).queryKey, saved);
       void client.invalidateQueries({ queryKey: ['plant', plantId, 'changes'] });
       void client.invalidateQueries({ queryKey: ['inventory'] });
-      sayDone(`${counted(saved.value.free, 'unit')} of ${isolated(name)} can be ordered.`);
+      sayDone(`${counted(saved.value.free, 'unit')} of ${isolated(name)} can be ordered${isAsPromised ? '' : ': orders have changed them meanwhile'}.`);
       draft.clear();
       onClose();
     },

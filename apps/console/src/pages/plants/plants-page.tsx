@@ -108,7 +108,7 @@ function FoundPlants({ filter, onClear }: { readonly filter: PlantFilter; readon
   if (list.isPending || (isEmpty && mayLook)) return <Loading />;
   return (
     <>
-      <ProblemAlert error={list.error ?? facets.error} title="The plants could not be loaded" />
+      <ProblemAlert error={list.error ?? facets.error} title="The plants could not be loaded" isShown={list.data !== undefined} />
       <Text size="sm" c="dimmed" mb={4} aria-live="polite">{isOld ? 'Searching …' : filter.stock === undefined ? facets.data && countText(facets.data) : stockText({ found: plants.length, lookedAt, isComplete: !hasNextPage, level: filter.stock })}{' '}</Text>
       {filter.stock !== undefined && hasNextPage && !mayLook && <Button variant="default" size="xs" mb="sm" onClick={() => setMostLookedAt(lookedAt + lookStep)}>Look at more plants</Button>}
       {numbered.map(({ id, name, externalId }) => (

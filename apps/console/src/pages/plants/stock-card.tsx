@@ -29,7 +29,7 @@ export function StockCard({ plantId, name }: { readonly plantId: number; readonl
   return (
     <Card title="Stock" aside={<Button variant="default" size="xs" leftSection={<IconPlusMinus size={16} />} onClick={() => setOpen(true)}>Change the stock</Button>}>
       {stock.isPending && <Loading />}
-      <ProblemAlert error={stock.error} title="The stock could not be loaded" />
+      <ProblemAlert error={stock.error} title="The stock could not be loaded" isShown={stock.data !== undefined} />
       {stock.data && (
         <Stack>
           <Units stock={stock.data} />

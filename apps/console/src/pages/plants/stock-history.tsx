@@ -26,7 +26,7 @@ export function StockHistory({ plantId }: { readonly plantId: number }): ReactNo
   return (
     <section aria-labelledby={title}>
       <Title order={3} size="h6" id={title} mb={4}>Changes by staff</Title>
-      <ProblemAlert error={error} title="The changes could not be loaded" />
+      <ProblemAlert error={error} title="The changes could not be loaded" isShown={data !== undefined} />
       {data && entries.length === 0 && <Text size="sm" c="dimmed">Nobody has changed the stock yet.</Text>}
       {entries.length > 0 && (
         <Table layout="fixed" aria-labelledby={title}>

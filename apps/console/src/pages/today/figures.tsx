@@ -54,7 +54,7 @@ export const UnitsByStatus = memo(function UnitsByStatus(): ReactNode {
   const drawn = useDeferredValue(parts);
   return (
     <Card title="The shop’s units by status">
-      <ProblemAlert error={error} title="The inventory could not be loaded" />
+      <ProblemAlert error={error} title="The inventory could not be loaded" isShown={data !== undefined} />
       {data && (
         <Group gap="md">
           <Chart><Donut parts={drawn} height={height} label={drawn.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>

@@ -37,7 +37,7 @@ export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNod
         />
       </Group>
       {isFinding && <ResendFailed webhook={webhook} onClose={() => setFinding(false)} />}
-      <ProblemAlert error={error} title="The deliveries could not be loaded" />
+      <ProblemAlert error={error} title="The deliveries could not be loaded" isShown={data !== undefined} />
       {isPending && <Loading />}
       {data !== undefined && deliveries.length === 0 && <None state={state} mayUse={isOwn(webhook)} />}
       {deliveries.length > 0 && <List webhook={webhook} deliveries={deliveries} />}

@@ -22,7 +22,7 @@ export function DeliveryDetails({ webhook, delivery }: { readonly webhook: Webho
         {eventType !== undefined && <>{eventLabel(eventType)} <Code>{eventType}</Code> · </>}event <Code>{eventId}</Code>
       </Text>
       <Text size="sm" fw={500}><WhatFollows delivery={delivery} mayUse={isOwn(webhook)} /></Text>
-      <ProblemAlert error={error} title="The requests and answers could not be loaded" />
+      <ProblemAlert error={error} title="The requests and answers could not be loaded" isShown={data !== undefined} />
       {attempts.length > 0 && !data && !error && <Loading />}
       {data?.request && <Block label={`Payload of delivery ${delivery.id}`} title="Payload" text={pretty(data.request.body)} />}
       {data && !data.request && attempts.length > 0 && <Text size="sm">Your role does not show you what this event says.</Text>}

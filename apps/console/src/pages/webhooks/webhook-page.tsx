@@ -37,7 +37,7 @@ export function WebhookPage(): ReactNode {
       {back}
       {data === undefined ? <PageHeader title="Webhook" /> : isOwn(data.webhook) ? <Header webhook={data.webhook} etag={data.etag} /> : <OthersHeader webhook={data.webhook} />}
       {isPending && <Loading />}
-      <ProblemAlert error={error} title="The webhook could not be loaded" />
+      <ProblemAlert error={error} title="The webhook could not be loaded" isShown={data !== undefined} />
       {data !== undefined && <Facts webhook={data.webhook} />}
       {data !== undefined && <Deliveries webhook={data.webhook} />}
     </UnlessGone>

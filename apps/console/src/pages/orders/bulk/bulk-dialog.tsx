@@ -81,8 +81,8 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
   };
   const send = (): void => {
     void run.run({ ...change, trackingNumbers: Object.fromEntries(rows.map((row) => [row.order.id, numberOf(row)])) }).then(() => {
-      // It was meant for these orders.
-      if (run.state.get().rows.every(({ state }) => state === 'done')) draft.forget();
+      // It was meant for these orders, of which none can be tried again.
+      if (run.state.get().rows.every(({ state, isFinal = false }) => state === 'done' || isFinal)) draft.forget();
       return client.invalidateQueries({ queryKey: ['orders'] });
     });
   };
