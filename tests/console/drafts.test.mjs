@@ -175,6 +175,21 @@ describe('what is typed and not sent', () => {
     await visit.leave();
   });
 
+  test('is not continued by what is typed when the dialog opens again', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${await newPlant(9)}` });
+    const { page } = visit;
+    const units = page.getByRole('dialog').getByLabel('Units').and(page.locator(':focus'));
+    for (const typed of ['12', '5']) {
+      await page.getByRole('button', { name: 'Change the stock' }).click();
+      await units.waitFor();
+      await page.keyboard.type(typed);
+      assert.equal(await units.inputValue(), typed);
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
+    await visit.leave();
+  });
+
   test('into a dialog of an order stays while somebody else changes the order, and the dialog says what it is now', async () => {
     const id = await paidOrder();
     const visit = await chrome.visit(demoAdmin, { path: `/orders/${id}` });

@@ -161,6 +161,9 @@ describe('in rough conditions', () => {
     await setRole(person, 'customer');
     // The page notices it by itself: it reads the timeline again and again.
     await banner.waitFor();
+    // It is kept, and says so where it can be read.
+    assert.equal(await page.getByLabel('Note').inputValue(), 'Written as staff.');
+    assert.equal(await page.getByRole('button', { name: 'Add the note' }).isDisabled(), true);
     await navigation.getByRole('link', { name: 'Plants' }).waitFor({ state: 'detached' });
     await navigation.getByRole('link', { name: 'Orders' }).click();
     await page.getByText(/^Your orders,/).waitFor();

@@ -94,6 +94,7 @@ describe('the stock', () => {
       await dialog.getByText(fault ?? '').waitFor();
       await dialog.getByRole('textbox', { name: 'Reason' }).press('Enter');
       assert.equal(await dialog.getByLabel('Units').inputValue(), units);
+      await dialog.getByLabel('Units').and(page.locator(':focus')).waitFor();
     }
     await visit.assertAccessible();
     assert.deepEqual(await changesOf(plantId), []);

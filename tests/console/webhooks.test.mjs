@@ -200,6 +200,10 @@ describe('the webhooks pages', () => {
     await page.getByRole('button', { name: 'Send again what failed' }).click();
     await page.getByRole('button', { name: 'Find them' }).click();
     await page.getByText('Nothing of this period failed for good, or all of it was sent again.').waitFor();
+    await page.goto(`${address}/console/orders/${order.id}`);
+    const rows = page.getByRole('region', { name: 'Webhook deliveries' }).getByRole('row').filter({ hasText: 'delivered' });
+    await rows.nth(1).getByText('sent again since').waitFor();
+    assert.deepEqual([await rows.count(), await rows.first().getByText('sent again since').count()], [2, 0]);
     await visit.leave();
   });
 

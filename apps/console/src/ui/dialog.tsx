@@ -1,7 +1,7 @@
 // oxlint-disable-next-line no-restricted-imports
 import { Alert, Button, Group, Modal, type ModalProps, Stack, Text } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';
-import { createContext, type ReactNode, use, useEffect, useLayoutEffect, useRef } from 'react';
+import { createContext, type FocusEvent, type ReactNode, use, useEffect, useLayoutEffect, useRef } from 'react';
 import { useCell, useSession } from '../auth/session.js';
 import { Cell } from '../shop/cell.js';
 import { sentWhileAway } from '../shop/connection.js';
@@ -51,6 +51,11 @@ function holdFields(body: HTMLElement | null): () => void {
   };
 }
 
+/** What the first field has already, such as a draft, is replaced by what is typed and not continued. */
+function replaceWhenTyped({ target }: FocusEvent): void {
+  if (target instanceof HTMLInputElement && target.hasAttribute('data-autofocus')) target.select();
+}
+
 /** A dialog. While its request is under way nothing closes it: that would not take the request back, and the answer would be lost. */
 export function Dialog({ isOpen = true, isBusy, onClose, children, ...props }: Omit<ModalProps, 'opened' | 'onClose'> & {
   readonly isOpen?: boolean;
@@ -69,7 +74,7 @@ export function Dialog({ isOpen = true, isBusy, onClose, children, ...props }: O
   useEffect(() => (isBusy ? holdFields(body.current) : undefined), [isBusy]);
   return (
     <Modal opened={isOpen} onClose={close} centered closeButtonProps={{ 'aria-label': 'Close', disabled: isBusy }} {...props}>
-      <DialogContext value={{ isBusy, close }}><div ref={body}><Away />{hasGone && <Alert color="red" variant="light" title="It was deleted meanwhile" role="alert" mb="md">Nothing can be saved any more. What you typed stays here until you close this.</Alert>}{children}</div></DialogContext>
+      <DialogContext value={{ isBusy, close }}><div ref={body} onFocus={replaceWhenTyped}><Away />{hasGone && <Alert color="red" variant="light" title="It was deleted meanwhile" role="alert" mb="md">Nothing can be saved any more. What you typed stays here until you close this.</Alert>}{children}</div></DialogContext>
     </Modal>
   );
 }

@@ -1,5 +1,5 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type InvalidEvent, type ReactNode, useEffect, useRef } from 'react';
 import { formatNumber } from './numbers.js';
 import { wholeNumber, type WholeNumberRange } from './whole-number.js';
 
@@ -11,7 +11,13 @@ export function WholeNumberInput({ value, onChange, min, max, error, ...props }:
   const input = useRef<HTMLInputElement>(null);
   const fault = value.trim() === '' || wholeNumber(value, { ...(min !== undefined && { min }), ...(max !== undefined && { max }) }) !== undefined ? '' : faultText(value, min, max);
   useEffect(() => input.current?.setCustomValidity(fault), [fault]);
-  return <TextInput ref={input} inputMode="numeric" autoComplete="off" value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)} error={fault === '' ? error : fault} {...props} />;
+  /** The browser's own message would hide this one. */
+  const showOwn = (event: InvalidEvent<HTMLInputElement>): void => {
+    if (fault === '') return;
+    event.preventDefault();
+    if (event.currentTarget.form?.querySelector(':invalid:not(fieldset)') === event.currentTarget) event.currentTarget.focus();
+  };
+  return <TextInput ref={input} onInvalid={showOwn} inputMode="numeric" autoComplete="off" value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)} error={fault === '' ? error : fault} {...props} />;
 }
 
 function faultText(text: string, min = 0, max = Number.MAX_SAFE_INTEGER): string {

@@ -28,7 +28,9 @@ export function OrderDeliveries({ order, timeline = [] }: { readonly order: Orde
           <Table>
             <Table.Thead><Table.Tr><Table.Th>To</Table.Th><Table.Th>State</Table.Th><Table.Th>Last attempt</Table.Th></Table.Tr></Table.Thead>
             <Table.Tbody>
-              {data.map(({ id, webhook, eventId, eventType, state, attempts }) => {
+              {data.map(({ id, webhook, eventId, eventType, state, attempts }, n) => {
+                // Of a webhook, the newest come first.
+                const isOld = data.slice(0, n).some((newer) => newer.eventId === eventId && newer.webhook.id === webhook.id);
                 const step = timeline.find((one) => one.eventId === eventId);
                 const event = step ? titleOf(step) : eventType === undefined ? '' : eventLabel(eventType);
                 const last = attempts.at(-1);
@@ -36,7 +38,7 @@ export function OrderDeliveries({ order, timeline = [] }: { readonly order: Orde
                   <Table.Tr key={`${webhook.id} ${id}`}>
                     <Table.Td miw={110} style={{ overflowWrap: 'anywhere' }}>
                       <AnchorLink to="/webhooks/$webhookId" params={{ webhookId: webhook.id }} inherit>{nameOf(webhook)}</AnchorLink>
-                      <Text size="xs" c="dimmed">{[webhook.owner, event].filter(Boolean).join(' · ')}</Text>
+                      <Text size="xs" c="dimmed">{[webhook.owner, event, isOld && 'sent again since'].filter(Boolean).join(' · ')}</Text>
                     </Table.Td>
                     <Table.Td><StatusBadge status={state} /></Table.Td>
                     <Table.Td style={{ overflowWrap: 'anywhere' }}>{last === undefined ? <Text span inherit c="dimmed">{state === 'pending' ? 'Waiting for its turn' : 'None'}</Text> : <>{attemptText(last)} <Text span inherit c="dimmed"><Time at={last.at} /></Text></>}</Table.Td>

@@ -51,7 +51,7 @@ export function OrderTimeline({ orderId, entries, error }: { readonly orderId: n
           ))}
         </Timeline>
       )}
-      {mayNote && entries && <NewNote orderId={orderId} />}
+      {entries && <NewNote orderId={orderId} mayAdd={mayNote} />}
     </Card>
   );
 }
@@ -72,8 +72,8 @@ function actorOf({ actor, username, application }: TimelineEntry, own: string): 
 /** Characters of a note at most. */
 const longestNote = 2_000;
 
-/** Adds a note that only staff see. */
-function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
+/** Adds a note that only staff see. What somebody had typed who may add none any more can still be read and copied. */
+function NewNote({ orderId, mayAdd }: { readonly orderId: number; readonly mayAdd: boolean }): ReactNode {
   const shop = useShop();
   const client = useQueryClient();
   const draft = useDraft(`note on order ${orderId}`, { text: '' });
@@ -99,13 +99,14 @@ function NewNote({ orderId }: { readonly orderId: number }): ReactNode {
     event.preventDefault();
     add.mutate();
   };
+  if (!mayAdd && text === '') return null;
   return (
     <form onSubmit={submit}>
       <Stack gap="xs" mt="md">
         <RestoredDraft draft={draft} />
-        <Textarea label="Note" description={`For staff: the customer does not see it.${length < 0.9 * longestNote ? '' : ` ${counted(length, 'character')} of at most ${formatNumber(longestNote)}.`}`} autosize minRows={2} maxRows={8} value={text} onChange={({ currentTarget: { value } }) => draft.change({ text: value })} error={faultOf(add.error, 'text')} />
+        <Textarea label="Note" description={`For staff: the customer does not see it.${length < 0.9 * longestNote ? '' : ` ${counted(length, 'character')} of at most ${formatNumber(longestNote)}.`}`} autosize minRows={2} maxRows={8} readOnly={!mayAdd} value={text} onChange={({ currentTarget: { value } }) => draft.change({ text: value })} error={faultOf(add.error, 'text')} />
         {faultOf(add.error, 'text') === undefined && <ProblemAlert error={add.error} title="The note was not added" />}
-        <Group justify="flex-end"><Button type="submit" size="xs" variant="default" loading={add.isPending} disabled={text.trim() === ''}>Add the note</Button></Group>
+        <Group justify="flex-end"><Button type="submit" size="xs" variant="default" loading={add.isPending} disabled={!mayAdd || text.trim() === ''}>Add the note</Button></Group>
       </Stack>
     </form>
   );

@@ -12,7 +12,7 @@ import { DeliveryDetails } from './delivery-details.js';
 import { DeliveryRow } from './delivery-row.js';
 import { ResendDialog, ResendFailed } from './resend-dialog.js';
 import { mostResent, ResendRun } from './resend-run.js';
-import { type Delivery, type DeliveryState, isOwn, useDeliveries, type Webhook } from './webhook-reads.js';
+import { type Delivery, type DeliveryState, isOwn, useDeliveries, useRecentDeliveries, type Webhook } from './webhook-reads.js';
 
 /** What is selected, by webhook: it stays while others come, other states are shown, and on the way back from an order. */
 const selections = new Map<string, ReadonlyMap<number, Delivery>>();
@@ -21,6 +21,9 @@ const selections = new Map<string, ReadonlyMap<number, Delivery>>();
 export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNode {
   const [{ state }, apply] = useFilters(deliveriesSearch);
   const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useDeliveries(webhook.id, state);
+  // The health above the list may have been read after it.
+  const { data: recentOnes = [] } = useRecentDeliveries(webhook.id);
+  const isNewer = state === undefined && recentOnes.length > 0;
   const [isFinding, setFinding] = useState(false);
   const deliveries = data?.pages.flatMap((page) => page.deliveries) ?? [];
   return (
@@ -38,8 +41,8 @@ export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNod
       </Group>
       {isFinding && <ResendFailed webhook={webhook} onClose={() => setFinding(false)} />}
       <ProblemAlert error={error} title="The deliveries could not be loaded" isShown={data !== undefined} />
-      {isPending && <Loading />}
-      {data !== undefined && deliveries.length === 0 && <None state={state} mayUse={isOwn(webhook)} />}
+      {(isPending || (deliveries.length === 0 && isNewer)) && <Loading />}
+      {data !== undefined && deliveries.length === 0 && !isNewer && <None state={state} mayUse={isOwn(webhook)} />}
       {deliveries.length > 0 && <List webhook={webhook} deliveries={deliveries} />}
       {hasNextPage && <Center mt="md"><Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show older</Button></Center>}
     </section>

@@ -118,10 +118,10 @@ function namesNone(text: string): boolean {
   }
 }
 
-/** Other names of columns, in English and German, without blanks and in small letters. */
+/** Other names of columns, in English and German, without blanks and in small letters. Those that fit best come first. */
 const otherNames: Partial<Readonly<Record<Column, readonly string[]>>> = {
   id: ['plantid'],
-  name: ['plant', 'plantname', 'title', 'product', 'productname', 'bezeichnung', 'artikel', 'pflanze'],
+  name: ['plantname', 'productname', 'title', 'bezeichnung', 'plant', 'product', 'pflanze', 'artikel'],
   category: ['group', 'kategorie', 'gruppe', 'warengruppe'],
   tags: ['tag', 'labels', 'schlagworte', 'stichworte'],
   photoUrls: ['photos', 'pictures', 'images', 'imageurl', 'bilder', 'fotos'],
@@ -129,15 +129,22 @@ const otherNames: Partial<Readonly<Record<Column, readonly string[]>>> = {
   quantity: ['stock', 'units', 'qty', 'freeunits', 'instock', 'bestand', 'menge', 'stück', 'anzahl'],
 };
 
-/** Guesses what the columns of a file hold, after the first ones that are known. Each is used once. */
+/** What a heading may mean, and how sure that is: 0 is the column's own name. */
+function meaningOf(name: string): { readonly column: Column; readonly rank: number } | undefined {
+  const short = name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
+  const own = columnOf(name) ?? columnOf(short);
+  if (own !== undefined) return { column: own, rank: 0 };
+  const column = (Object.keys(otherNames) as Column[]).find((one) => otherNames[one]?.includes(short));
+  return column && { column, rank: 1 + (otherNames[column]?.indexOf(short) ?? 0) };
+}
+
+/** Guesses what the columns of a file hold, after the first ones that are known. Each is used once, by the heading that fits best. */
 export function guessColumns(names: readonly string[], known: readonly (Column | null)[] = []): (Column | null)[] {
-  const taken = new Set(known);
-  return names.map((name, n) => {
+  const meanings = names.map((name, n) => (known[n] === undefined ? meaningOf(name) : undefined));
+  return meanings.map((meaning, n) => {
     if (known[n] !== undefined) return known[n];
-    const short = name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
-    const found = columnOf(name) ?? columnOf(short) ?? (Object.keys(otherNames) as Column[]).find((column) => otherNames[column]?.includes(short));
-    if (found === undefined || taken.has(found)) return null;
-    taken.add(found);
-    return found;
+    if (meaning === undefined || known.includes(meaning.column)) return null;
+    const isBest = meanings.every((other, m) => other?.column !== meaning.column || other.rank > meaning.rank || (other.rank === meaning.rank && m >= n));
+    return isBest ? meaning.column : null;
   });
 }
