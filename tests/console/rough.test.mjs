@@ -161,9 +161,15 @@ describe('in rough conditions', () => {
     await setRole(person, 'customer');
     // The page notices it by itself: it reads the timeline again and again.
     await banner.waitFor();
+    await page.getByText('The order could not be loaded again').waitFor();
     // It is kept, and says so where it can be read.
     assert.equal(await page.getByLabel('Note').inputValue(), 'Written as staff.');
     assert.equal(await page.getByRole('button', { name: 'Add the note' }).isDisabled(), true);
+    await setRole(person, 'staff');
+    await page.getByText('The order could not be loaded again').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Ship', exact: true }).waitFor();
+    await setRole(person, 'customer');
+    await page.getByText('The order could not be loaded again').waitFor();
     await navigation.getByRole('link', { name: 'Plants' }).waitFor({ state: 'detached' });
     await navigation.getByRole('link', { name: 'Orders' }).click();
     await page.getByText(/^Your orders,/).waitFor();

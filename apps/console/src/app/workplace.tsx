@@ -11,14 +11,15 @@ const loadAllPagesAfterMs = 2_000;
 
 /** The console's pages, for a logged-in user. */
 export function Workplace(): ReactNode {
-  const { connection } = useSession();
+  const { connection, lost } = useSession();
   const [client] = useState(newQueryClient);
   const { isAway } = useCell(connection.state);
+  const lacking = useCell(lost);
   useLayoutEffect(keepScrollOverReload, []);
-  // The shop is reachable again: refetch everything.
+  // The shop is reachable again, or the role allows something else: refetch everything.
   useEffect(() => {
     if (!isAway) void client.invalidateQueries();
-  }, [client, isAway]);
+  }, [client, isAway, lacking]);
   useEffect(() => {
     const timer = setTimeout(() => void loadAllPages(), loadAllPagesAfterMs);
     return () => clearTimeout(timer);

@@ -29,7 +29,7 @@ export function ProblemAlert({ error, title = 'This did not work', isShown = fal
   // A form's lost answer has it as its cause.
   const { outcome } = [error, (error as Error).cause].find((one) => one instanceof ShopError) ?? {};
   return (
-    <Alert ref={alert} color="red" variant="light" icon={<IconAlertTriangle />} title={outcome === 'unknown' ? 'It is not known whether this worked' : isShown ? `${title} again` : title} role="alert">
+    <Alert ref={alert} {...(isShown && { mb: 'md' })} color="red" variant="light" icon={<IconAlertTriangle />} title={outcome === 'unknown' ? 'It is not known whether this worked' : isShown ? `${title} again` : title} role="alert">
       <ProblemMessage error={isRefusal && lost.size > 0 ? new LostPermissions([...lost]) : error} />
       {isShown && <Text size="sm">What is shown is as it was before.</Text>}
     </Alert>
