@@ -51,7 +51,7 @@ function Mails(): ReactNode {
         <Select label="About" placeholder="anything" w={220} data={kinds} value={kind ?? null} onChange={(value) => apply({ kind: value })} clearable clearButtonProps={{ 'aria-label': 'Anything' }} />
         <SegmentedControl aria-label="State of the mails" data={['all', ...mailStates]} value={state ?? 'all'} onChange={(value) => apply({ state: value })} />
       </Group>
-      {isNobody ? <EmptyState icon={IconMail} title={`No user is called ${to}`} text="Write the whole username." /> : <ProblemAlert error={error} title="The mails could not be loaded" isShown={data !== undefined} />}
+      {isNobody ? <EmptyState icon={IconMail} title={`No user is called ${to}`} text="Write the whole username." /> : <ProblemAlert error={error} title="The mails could not be loaded" isShown={mails.length > 0} />}
       {isPending && <Loading />}
       {data !== undefined && mails.length === 0 && error === null && (
         <EmptyState icon={IconMail} title={isFiltered ? 'No mail matches' : 'No mails yet'} text={isFiltered ? 'Clear a filter to see more.' : 'Users get mails about their account and, if they want, about their orders.'} />

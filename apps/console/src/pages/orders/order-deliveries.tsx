@@ -20,7 +20,7 @@ export function OrderDeliveries({ order, timeline = [] }: { readonly order: Orde
   if (!useMay('webhooks')) return null;
   return (
     <Card title="Webhook deliveries" aside={<AnchorLink to="/webhooks" size="xs">{seesOwners ? 'all webhooks' : 'your webhooks'}</AnchorLink>}>
-      <ProblemAlert error={error} title="The deliveries could not be loaded" isShown={data !== undefined} />
+      <ProblemAlert error={error} title="The deliveries could not be loaded" isShown={data !== undefined && data.length > 0} />
       {!data && !error && <Skeleton h={60} />}
       {!error && data?.length === 0 && <Text size="sm" c="dimmed">None of the newest 1,000 deliveries of each of {seesOwners ? 'the owner’s and your' : 'your'} webhooks is about this order.</Text>}
       {data && data.length > 0 && (

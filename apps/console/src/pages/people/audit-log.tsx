@@ -50,7 +50,7 @@ export function AuditLog(): ReactNode {
         <TimeInput label="Before" after={from} w={190} value={to} onChange={(time) => apply({ to: time })} />
         <AuditExport filter={filter} />
       </Group>
-      {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Choose a name of the list, or write the whole name." /> : <ProblemAlert error={error} title="The audit log could not be loaded" isShown={data !== undefined} />}
+      {isNobody ? <EmptyState icon={IconHistory} title={`No user is called ${by}`} text="Choose a name of the list, or write the whole name." /> : <ProblemAlert error={error} title="The audit log could not be loaded" />}
       {isPending && <Loading />}
       {data !== undefined && entries.length === 0 && error === null && <EmptyState icon={IconHistory} title={isFiltered ? 'No entry matches' : 'No entries'} text={isFiltered ? 'Clear a filter to see more.' : 'Actions that needed a permission are listed here, such as setting stock, cancelling a customer’s order or changing a role.'} />}
       {error === null && entries.length > 0 && <EntryTable entries={entries} />}

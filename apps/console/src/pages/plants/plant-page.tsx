@@ -30,7 +30,7 @@ export function PlantPage(): ReactNode {
     <Stack>
       {back}
       <PageHeader title={plant.data?.value.name ?? `Plant ${String(plantId)}`} />
-      {plant.isPending ? <Loading /> : isGone(plant.error) ? <><Gone what="Plant" /><TypedPlant plantId={plantId} /></> : <ProblemAlert error={plant.error} title="The plant could not be loaded" isShown={plant.data !== undefined} />}
+      {plant.isPending ? <Loading /> : isGone(plant.error) ? <><Gone what="Plant" /><TypedPlant plantId={plantId} /></> : <ProblemAlert error={plant.error} title="The plant could not be loaded" />}
     </Stack>
   );
   if (!plant.data) return other;

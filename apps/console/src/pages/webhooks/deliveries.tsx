@@ -40,7 +40,7 @@ export function Deliveries({ webhook }: { readonly webhook: Webhook }): ReactNod
         />
       </Group>
       {isFinding && <ResendFailed webhook={webhook} onClose={() => setFinding(false)} />}
-      <ProblemAlert error={error} title="The deliveries could not be loaded" isShown={data !== undefined} />
+      <ProblemAlert error={error} title="The deliveries could not be loaded" isShown={deliveries.length > 0} />
       {(isPending || (deliveries.length === 0 && isNewer)) && <Loading />}
       {data !== undefined && deliveries.length === 0 && !isNewer && <None state={state} mayUse={isOwn(webhook)} />}
       {deliveries.length > 0 && <List webhook={webhook} deliveries={deliveries} />}

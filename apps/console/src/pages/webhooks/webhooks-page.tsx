@@ -42,7 +42,7 @@ export function WebhooksPage(): ReactNode {
           <SegmentedControl aria-label="Which webhooks" data={[{ value: 'all', label: 'All' }, { value: 'failing', label: 'Failing' }]} value={failing ? 'failing' : 'all'} onChange={(value) => apply({ failing: value === 'failing' })} />
         </Group>
       )}
-      {isNobody ? <EmptyState icon={IconWebhook} title={`No user is called ${owner}`} text="Write the whole username." /> : <ProblemAlert error={error} title="The webhooks could not be loaded" isShown={data !== undefined} />}
+      {isNobody ? <EmptyState icon={IconWebhook} title={`No user is called ${owner}`} text="Write the whole username." /> : <ProblemAlert error={error} title="The webhooks could not be loaded" isShown={webhooks.length > 0} />}
       {isPending && <Loading />}
       {data !== undefined && webhooks.length === 0 && error === null && (
         isFiltered
