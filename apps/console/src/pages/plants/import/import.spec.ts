@@ -57,7 +57,7 @@ describe('a file', () => {
   });
 
   it('has columns whose names are those of an export, or say the same; each is used once', () => {
-    expect(guessColumns(['Article', 'Plant name', 'photo_urls', 'STOCK', 'Quantity', '', 'id', 'SKU'])).toEqual([null, 'name', 'photoUrls', 'quantity', null, null, 'id', 'externalId']);
+    expect(guessColumns(['Article', 'Plant name', 'photo_urls', 'STOCK', 'Quantity', '', 'id', 'SKU'])).toEqual([null, 'name', 'photoUrls', null, 'quantity', null, 'id', 'externalId']);
     expect(guessColumns(['Artikel', 'Bezeichnung'])).toEqual([null, 'name']);
     expect(guessColumns(['Product', 'Name', 'Name'])).toEqual([null, 'name', null]);
     expect(guessColumns(['Artikel', 'Menge'])).toEqual(['name', 'quantity']);
