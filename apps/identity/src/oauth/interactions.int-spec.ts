@@ -394,8 +394,9 @@ describe('OAuth 2.0 pages', () => {
       const page = next && 'forms' in next && next.text.includes('Allow <strong>') ? next : undefined;
       if (page) await browser.submit(page, 'action=allow').catch(() => undefined);
       const again = await browser.send('GET', await request());
-      const isAskedAgain = new URL(again.headers.get('location') ?? '', issuer).pathname.startsWith('/oauth/interaction/');
-      expect([page !== undefined, isAskedAgain]).toEqual(isAsked);
+      const location = new URL(again.headers.get('location') ?? '', issuer);
+      const isAskedAgain = location.pathname.startsWith('/oauth/interaction/');
+      expect([page !== undefined, isAskedAgain, location.searchParams.has('code')]).toEqual([...isAsked, !isAskedAgain]);
     });
   });
 });

@@ -55,7 +55,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
   const done = changed.length;
   const failed = rows.filter(({ state }) => state === 'failed').length;
   const unknown = rows.filter(({ state }) => state === 'unknown').length;
-  const open = rows.filter(({ state, isFinal = false }) => state !== 'done' && !isFinal).map(({ order }) => order.id);
+  const open = rows.filter(isOpen).map(({ order }) => order.id);
   const hasResult = isBegun && !isRunning;
   const needed = kind === 'cancel' ? 'manage:orders' : 'write:shipments';
   const isForbidden = !useMay(needed) && hasResult && failed > 0;
@@ -82,7 +82,7 @@ export function BulkDialog({ run, onClose }: { readonly run: BulkRun; readonly o
   const send = (): void => {
     void run.run({ ...change, trackingNumbers: Object.fromEntries(rows.map((row) => [row.order.id, numberOf(row)])) }).then(() => {
       // It was meant for these orders, of which none can be tried again.
-      if (run.state.get().rows.every(({ state, isFinal = false }) => state === 'done' || isFinal)) draft.forget();
+      if (!run.state.get().rows.some(isOpen)) draft.forget();
       return client.invalidateQueries({ queryKey: ['orders'] });
     });
   };
@@ -133,6 +133,9 @@ function toNextField(event: KeyboardEvent<HTMLElement>): void {
   const next = fields[fields.indexOf(event.target) + 1];
   next?.focus();
 }
+
+/** It can be tried again. */
+const isOpen = ({ state, isFinal = false }: BulkRow): boolean => state !== 'done' && !isFinal;
 
 const hasNot = ({ state }: BulkRow): boolean => state === 'failed' || state === 'unknown';
 
