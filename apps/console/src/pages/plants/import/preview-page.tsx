@@ -112,10 +112,6 @@ function Columns({ preview, state: { file, columns, encoding, separator, tagSepa
                 <Select
                   aria-label={`What ${name === '' ? `column ${String(n + 1)}` : name} holds`}
                   allowDeselect={false}
-                  // Typed letters choose.
-                  searchable
-                  selectFirstOptionOnChange
-                  onFocus={({ currentTarget }) => currentTarget.select()}
                   data={[{ value: leftOut, label: 'Left out' }, ...COLUMNS.map((value) => ({ value, label: labels[value] }))]}
                   value={holds ?? leftOut}
                   onChange={(chosen) => void preview.hold(n, COLUMNS.find((column) => column === chosen) ?? null)}
