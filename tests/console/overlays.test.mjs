@@ -26,7 +26,7 @@ async function overlays() {
   /** @type {Clicks} */
   const views = [['button', 'Views'], ['menuitem', 'Save what is shown …']];
   /** @type {(name: string) => Clicks} */
-  const bulk = (name) => [['button', /^Select (all|the first)/], ['button', name]];
+  const bulk = (name) => [['button', /^Select (all|the first|the one)/], ['button', name]];
   return [
     ['/', [[['button', 'Find anything']]]],
     ['/orders?tab=all', [views.slice(0, 1), views, [['combobox', 'Plant', 'Overlaid']], [['combobox', 'Owner', person.username.slice(0, -1)]], bulk('Print')]],
